@@ -29,8 +29,9 @@ from bench.librdkafka import Librdkafka
 from bench.machine import freeze_source, prime_page_cache
 from bench.measure import UsageMeter
 from bench.peers import StrandlinePeer
-from strandline.broker.api.table import Handlers
-from strandline.broker.server.connection import Answer, RequestContext
+from strandline.broker.server.dispatch import Dispatch
+from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.request_context import RequestContext
 from strandline.cli.main import main as strandline
 from tests.oracle.fetch import JAVA, KAFKA_JARS
 
@@ -77,13 +78,13 @@ class Sampler:
         self._output = output
         self._lines: Counter[tuple[str, str, int]] = Counter()
         self._requests: Counter[int] = Counter()
-        handle = Handlers.handle
+        handle = Dispatch.handle
 
-        def counted(handlers: Handlers, context: RequestContext) -> Answer:
+        def counted(dispatch: Dispatch, context: RequestContext) -> Handled:
             self._requests[context.api_key] += 1
-            return handle(handlers, context)
+            return handle(dispatch, context)
 
-        Handlers.handle = counted  # type: ignore[method-assign,assignment]
+        Dispatch.handle = counted  # type: ignore[method-assign,assignment]
         signal.signal(signal.SIGPROF, self._sample)
         signal.signal(signal.SIGUSR1, self._begin)
         signal.signal(signal.SIGUSR2, self._end)

@@ -17,6 +17,7 @@ from strandline.broker.replication.replica import Replica
 from strandline.partition.follower import PartitionFollower
 from strandline.partition.leader import PartitionLeader
 from strandline.partition.producers import Producers
+from strandline.telemetry.topic_metrics import TopicMetrics
 from strandline.wire.record_batch import BatchHeader
 from tests.unit.storage.logs import topic_config
 
@@ -101,7 +102,7 @@ class LedPartition:
         )
         directory: Any = SimpleNamespace(offline_because=None, path="memory")
         clock: Any = SimpleNamespace(wall_ms=lambda: WALL_MS, monotonic=asyncio.get_running_loop().time)
-        return Replica(self.partition, bytes(16), _CONFIG, directory, log, role, clock)
+        return Replica(self.partition, bytes(16), _CONFIG, directory, log, role, clock, TopicMetrics())
 
     def replicate(self) -> None:
         """The follower has got everything, and says so."""

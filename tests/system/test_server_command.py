@@ -294,7 +294,10 @@ def test_readable_logs_are_one_line_an_event(tmp_path: Path) -> None:
     with command("server", "--config", config) as running:
         bootstrap_of(running)
         assert running.stop() == 0
-    assert all(re.match(r"\d\d:\d\d:\d\d\.\d{3}Z (debug|info |warn |error) ", line) for line in running.err)
+    assert all(
+        re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (debug|info |warn |error) \[\d+\] ", line)
+        for line in running.err
+    )
 
 
 def test_a_directory_that_cannot_be_written_stops_with_a_sentence(tmp_path: Path) -> None:

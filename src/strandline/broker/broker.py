@@ -55,6 +55,7 @@ class Broker(BrokerParts):
         if self.config.is_controller:
             self.tasks.start(register_controller(self.node, self.channel))
         if not self.config.is_broker:
+            self.health.is_started = True
             return
         epochs = {directory.clean_epoch for directory in online}
         previous = epochs.pop() if len(epochs) == 1 else None
@@ -72,6 +73,7 @@ class Broker(BrokerParts):
         self.scrubber.start()
         start_recovery(self.node, self.replicas)
         self.connections.serve_all()
+        self.health.is_started = True
 
     # Listening
 
@@ -139,6 +141,7 @@ class Broker(BrokerParts):
 
     async def stop(self) -> None:
         """A clean shutdown: what is written is synced, and the next start needs to check nothing."""
+        self.health.is_stopping = True
         if self.config.is_broker:
             await self.lifecycle.shut_down()
         await self._stop_working()
@@ -157,7 +160,7 @@ class Broker(BrokerParts):
                 except OSError as error:
                     self.replicas.disk_error(directory, error)
             directory.release()
-        self.node.events.info("stopped", node=self.node_id, clean=marked == len(self._directories))
+        self.node.events.info("stopped", clean=marked == len(self._directories))
 
     async def abandon(self) -> None:
         """After a start that failed, or instead of `stop` when the state cannot be trusted: gives back what was taken.
@@ -168,7 +171,7 @@ class Broker(BrokerParts):
             return
         self._is_abandoned = True
         try:
-            if self._is_built:
+            if self.is_built:
                 await self._stop_working()
                 await self._close_metadata()
             self.files.close()
@@ -251,6 +254,6 @@ class Broker(BrokerParts):
             self.follower_log_opener.open_soon(TopicPartition(topic, index))
 
     def _controller_changed(self) -> None:
-        if self._is_built:
+        if self.is_built:
             self.channel.changed()
             self.lifecycle.heartbeat_soon()

@@ -52,6 +52,8 @@ from strandline.broker.server.dispatch import Dispatch
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.broker.server.response_cache import ResponseCache
 from strandline.broker.tasks import TaskScope
+from strandline.broker.telemetry.health import NodeHealth
+from strandline.broker.telemetry.page import MetricsPage
 from strandline.config import BrokerConfig, DynamicConfigs
 from strandline.controller.image import ClusterImage
 from strandline.ports.clock import Clock
@@ -62,8 +64,11 @@ from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
+from strandline.telemetry import loggers
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
+from strandline.telemetry.request_metrics import RequestMetrics
+from strandline.telemetry.topic_metrics import AllTopicsMetrics
 
 
 class Ports(NamedTuple):
@@ -86,6 +91,7 @@ class BrokerParts(ABC):
         self.config = config
         self._ports = ports
         self.tasks = TaskScope(self._failed)
+        loggers.make_loggers(events)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
         self.node_networks = NodeNetworks(ports.network, self.configs, ports.random)
@@ -98,6 +104,8 @@ class BrokerParts(ABC):
             random=ports.random,
             events=events,
             counters=Counters(),
+            requests=RequestMetrics({row.key: row.name for row in TABLE.values()}),
+            topics=AllTopicsMetrics(),
             tasks=self.tasks,
             workers=ports.workers,
             disk=ports.disk,
@@ -117,7 +125,7 @@ class BrokerParts(ABC):
             config.int("strandline.request.receive.timeout.ms") / 1000,
         )
         self._directories: list[LogDirectory] = []
-        self._is_built = False
+        self.is_built = False
 
     @abstractmethod
     def _image_changed(self, delta: MetadataDelta) -> None:
@@ -151,13 +159,15 @@ class BrokerParts(ABC):
             clock=node.clock,
             random=node.random,
             events=node.events,
+            metrics=node.topics,
         )
         self._build_metadata()
         self._build_replication()
         self._build_coordinators()
         self._build_logs()
         self._build_server()
-        self._is_built = True
+        self.health = NodeHealth(node, self.quorum, self.lifecycle, self.replicas)
+        self.is_built = True
 
     def _build_metadata(self) -> None:
         node = self.node
@@ -268,11 +278,31 @@ class BrokerParts(ABC):
             node=node,
             clock=node.clock,
             events=node.events,
+            connection_events=node.events.named(loggers.CONNECTIONS),
+            request_events=node.events.named(loggers.REQUESTS),
             tasks=node.tasks,
-            counters=node.counters,
+            requests=node.requests,
             dispatch=dispatch,
             batcher=self.batcher,
             memory=self.request_memory,
             limits=self.connections,
             request_bytes_max=node.config.int("socket.request.max.bytes"),
         )
+
+    def metrics_page(self) -> MetricsPage:
+        """The node's metrics, of parts that exist once `start` has begun."""
+        # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.metadata import MetadataCollector
+        from strandline.broker.telemetry.replication import ReplicationCollector
+        from strandline.broker.telemetry.requests import RequestCollector
+
+        node = self.node
+        page = MetricsPage(node.clock, node.config.int("strandline.metrics.series.max"))
+        metadata = MetadataCollector(node, self.quorum, self.controller_runtime)
+        requests = RequestCollector(node, self.connections, self.request_memory)
+        page.add(requests.node_families, metadata.node_families)
+        if node.config.is_broker:
+            replication = ReplicationCollector(node, self.replicas, self.replica_fetcher)
+            page.add(replication.node_families, replication.topic_families, replication.partition_families)
+        page.add(metadata.partition_families)
+        return page

@@ -17,6 +17,8 @@ from strandline.ports.random import Random
 from strandline.ports.workers import Workers
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
+from strandline.telemetry.request_metrics import RequestMetrics
+from strandline.telemetry.topic_metrics import AllTopicsMetrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class NodeContext:
     random: Random
     events: Events
     counters: Counters
+    requests: RequestMetrics
+    topics: AllTopicsMetrics
     tasks: TaskScope
     workers: Workers
     disk: Disk

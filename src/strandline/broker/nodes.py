@@ -11,6 +11,7 @@ from strandline.broker.node_context import NodeContext
 from strandline.controller.image import ClusterImage
 from strandline.ports.network import Network
 from strandline.rpc.channel import Channel, ChannelClosed
+from strandline.telemetry.traffic import Traffic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.records.metadata import BrokerEndpoint
 from strandline.wire.schema import Request
@@ -22,8 +23,11 @@ _AGAIN_S: Final = 0.005
 class NodeClient:
     """A client of one other node. Requests are sent in order on one connection."""
 
-    def __init__(self, network: Network, client_id: str, host: str, port: int) -> None:
+    def __init__(
+        self, network: Network, client_id: str, host: str, port: int, traffic: Traffic | None = None
+    ) -> None:
         self._network = network
+        self._traffic = traffic
         self._client_id = client_id
         self.host = host
         self.port = port
@@ -64,7 +68,7 @@ class NodeClient:
                 break
             await asyncio.shield(self._connecting)
         self._connecting = asyncio.get_running_loop().create_future()
-        channel = Channel(self._client_id)
+        channel = Channel(self._client_id, traffic=self._traffic)
         try:
             await within(CONNECT_SECONDS_MAX, channel.open(self._network, self.host, self.port))
             if self._is_closed:

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
-from strandline.cli.serving import fail, given_settings, reason
+from strandline.cli.serving import fail, given_settings, metrics_settings, reason
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -40,7 +40,10 @@ def up_cluster(options: argparse.Namespace) -> int:
         tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
     )
     try:
-        cluster = Cluster(home, options.nodes, _settings(options), first_port=options.port)
+        settings = _settings(options)
+        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+        for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
+            node.settings |= own
         cluster.prepare()
         _run(cluster, options)
     except OSError as error:
@@ -115,6 +118,7 @@ def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_
         f"  bootstrap.servers  {cluster.bootstrap}\n"
         f"  processes          {', '.join(f'node {n.node_id}: {n.pid}' for n in cluster.nodes)}\n"
         f"  data               {where}\n"
+        f"  metrics            {', '.join(n.metrics_url for n in cluster.nodes if n.metrics_url) or 'none'}\n"
         f"Try:\n"
         f"  echo hello | kcat -P -b {cluster.brokers[0].bootstrap} -t greetings -X acks=all\n"
         f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"

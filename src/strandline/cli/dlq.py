@@ -15,18 +15,13 @@ from strandline.cli.arguments import seconds
 _CLEAR_LINE = "\x1b[K"
 
 
-def add_commands(
-    commands: Any, formatter: type[argparse.HelpFormatter]
-) -> dict[str, argparse.ArgumentParser]:
-    """Adds `dlq` to the commands; its parsers by name, for the reference page."""
-    dlq = commands.add_parser("dlq", help="work with dead letters", formatter_class=formatter)
+def add_arguments(dlq: argparse.ArgumentParser) -> None:
     actions = dlq.add_subparsers(dest="action", required=True, metavar="ACTION")
     redrive = actions.add_parser(
         "redrive",
         help="put the letters of TOPIC.dlq back",
         description="Puts the letters of TOPIC.dlq back into the topics that they came from. Each is put back once: "
         "the next redrive goes on where this one ends.",
-        formatter_class=formatter,
     )
     redrive.add_argument(
         "topic", metavar="TOPIC", help="the topic whose dead letters these are, without .dlq"
@@ -47,10 +42,9 @@ def add_commands(
         "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
     redrive.add_argument("--json", action="store_true", help="print one JSON object")
-    return {"dlq": dlq, "dlq redrive": redrive}
 
 
-def dlq(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
     from strandline.client.deadletter.redrive import redrive
     from strandline.client.errors import KafkaError
 

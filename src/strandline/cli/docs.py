@@ -6,15 +6,19 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from strandline.broker.api.table import TABLE
-from strandline.cli.parser import build_parser
-from strandline.cli.serving import fail, reason
-from strandline.client.config.reference import render_client_reference
-from strandline.config.reference import render_reference
+from strandline.cli.parser import build_parser, parsers_by_name
+
+
+def add_arguments(docs: argparse.ArgumentParser) -> None:
+    docs.description = "Prints the reference pages, made from what the code declares."
+    docs.add_argument("--write", metavar="DIRECTORY", help="write the pages there instead of printing them")
 
 
 def pages() -> dict[str, str]:
     """Every page by its file name."""
+    from strandline.client.config.reference import render_client_reference
+    from strandline.config.reference import render_reference
+
     return {
         "api-support.md": api_support(),
         "cli.md": command_line(),
@@ -24,6 +28,8 @@ def pages() -> dict[str, str]:
 
 
 def api_support() -> str:
+    from strandline.broker.api.table import TABLE
+
     lines = [
         "# API support",
         "",
@@ -41,7 +47,7 @@ def api_support() -> str:
 
 
 def command_line() -> str:
-    parser, commands = build_parser()
+    parser = build_parser()
     lines = [
         "# Command line",
         "",
@@ -51,12 +57,14 @@ def command_line() -> str:
         parser.format_help().strip(),
         "```",
     ]
-    for name, command in commands.items():
+    for name, command in parsers_by_name(parser).items():
         lines += ["", f"## strandline {name}", "", "```text", command.format_help().strip(), "```"]
     return "\n".join(lines) + "\n"
 
 
-def docs(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
+    from strandline.cli.serving import fail, reason
+
     for name, text in pages().items():
         if options.write is None:
             print(text)

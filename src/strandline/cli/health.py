@@ -89,27 +89,19 @@ def judge(
     )
 
 
-def add_commands(
-    commands: Any, formatter: type[argparse.HelpFormatter]
-) -> dict[str, argparse.ArgumentParser]:
-    """Adds `cluster` to the commands; its parsers by name, for the reference page."""
-    cluster = commands.add_parser(
-        "cluster", help="see whether a cluster is whole, or wait for it", formatter_class=formatter
-    )
+def add_arguments(cluster: argparse.ArgumentParser) -> None:
     actions = cluster.add_subparsers(dest="action", required=True, metavar="ACTION")
     status = actions.add_parser(
         "status",
         help="what is under-replicated or without a leader",
         description="Says how the cluster is. The exit code is 0 if every partition has a leader and all its replicas "
         "are in sync, and 1 if not.",
-        formatter_class=formatter,
     )
     wait = actions.add_parser(
         "wait",
         help="until nothing is under-replicated",
         description="Waits until every partition has a leader and all its replicas are in sync: between two steps of "
         "a rolling restart, for instance. The exit code is 1 if that takes too long.",
-        formatter_class=formatter,
     )
     for parser in (status, wait):
         parser.add_argument(
@@ -131,10 +123,9 @@ def add_commands(
     wait.add_argument(
         "--timeout", type=seconds, default=600.0, metavar="SECONDS", help="at most so long (default: 600)"
     )
-    return {"cluster": cluster, "cluster status": status, "cluster wait": wait}
 
 
-def cluster(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
     from strandline.client.errors import KafkaError
 
     try:

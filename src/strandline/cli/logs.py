@@ -20,17 +20,12 @@ from strandline.cli.serving import fail
 _TIMESTAMP_MAX: Final = 2**63 - 1
 
 
-def add_commands(
-    commands: Any, formatter: type[argparse.HelpFormatter]
-) -> dict[str, argparse.ArgumentParser]:
-    """Adds `log` to the commands; its parsers by name, for the reference page."""
-    log = commands.add_parser("log", help="look into logs, and repair them", formatter_class=formatter)
+def add_arguments(log: argparse.ArgumentParser) -> None:
     actions = log.add_subparsers(dest="action", required=True, metavar="ACTION")
     dump = actions.add_parser(
         "dump",
         help="print what files of a partition hold",
         description="Prints batches, indexes, aborted transactions, producer snapshots and leader epochs.",
-        formatter_class=formatter,
     )
     dump.add_argument("path", nargs="+", metavar="PATH", help="a partition's directory, or a file of one")
     dump.add_argument("--records", action="store_true", help="the records of each batch too")
@@ -39,7 +34,6 @@ def add_commands(
         help="read everything and say what is wrong",
         description="Checks CRCs, offsets, order of indexes, sequences of producers, leader epochs. Changes nothing. "
         "Ends with 1 where something is wrong.",
-        formatter_class=formatter,
     )
     verify.add_argument("path", nargs="+", metavar="DIRECTORY", help="directories of partitions")
     repair = actions.add_parser(
@@ -49,7 +43,6 @@ def add_commands(
         "below the recovery point is cut, which stands in the data directory beside the partition: without it the "
         "command refuses, unless --recovery-point says from which offset on the log may be cut. The broker must be "
         "stopped. Ends with 1 if damage is left.",
-        formatter_class=formatter,
     )
     repair.add_argument("path", metavar="DIRECTORY", help="the directory of a partition")
     repair.add_argument("--dry-run", action="store_true", help="only say what would be done, tried on a copy")
@@ -65,7 +58,6 @@ def add_commands(
         description="A broker reads its closed segments in the background and has damaged replicas replaced "
         "(strandline.log.scrub.* in its settings). This shows how far it is, from the state in the data directory; "
         "ends with 1 if the last pass found damage.",
-        formatter_class=formatter,
     )
     scrub.add_argument("--status", action="store_true", required=True, help="print the state")
     scrub.add_argument("path", nargs="+", metavar="DATA", help="log directories of brokers")
@@ -74,7 +66,6 @@ def add_commands(
         help="offsets of every partition at a time",
         description="For each partition the offset of the first record that is not older than the time, and its end "
         "where all are.",
-        formatter_class=formatter,
     )
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
     at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
@@ -84,20 +75,11 @@ def add_commands(
     at.add_argument(
         "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
     )
-    parsers = {
-        "log": log,
-        "log dump": dump,
-        "log verify": verify,
-        "log repair": repair,
-        "log scrub": scrub,
-        "log at": at,
-    }
     for parser in (dump, verify, repair, scrub, at):
         parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
-    return parsers
 
 
-def log(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
     action = {"dump": _dump, "verify": _verify, "repair": _repair, "scrub": _scrub, "at": _at}[options.action]
     try:
         return action(options)

@@ -8,15 +8,19 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
-from strandline.node.launcher import RunningNode
+from strandline.node.launcher import METRICS_PORT, RunningNode
+from strandline.node.network import free_ports_from
 from strandline.storage.directory import UnusableDirectory
 
+# The one that Kafka's exporters of JMX use by custom.
+_METRICS_PORT_FIRST: Final = 9404
 _PORT_IN_USE = (
     "; stop what listens there, or choose another port (`up` has --port, and --port 0 takes a free one)"
 )
@@ -32,6 +36,7 @@ def up(options: argparse.Namespace) -> int:
         settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
         if "offsets.topic.replication.factor" not in given:
             del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
+        settings |= metrics_settings(options, given, nodes=1)[0]
         notes = launcher.fit_to_nodes(settings, nodes=1)
         return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
     except UnusableDirectory as error:
@@ -39,6 +44,22 @@ def up(options: argparse.Namespace) -> int:
     finally:
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
+
+
+def metrics_settings(
+    options: argparse.Namespace, given: Mapping[str, str], nodes: int
+) -> list[dict[str, str]]:
+    """The port of each node's metrics: the one that was asked for and those after it, or else the next free ones."""
+    if METRICS_PORT in given:
+        return [{} for _ in range(nodes)]
+    if options.metrics_port is not None:
+        first = options.metrics_port
+        ports = [first + number if first else 0 for number in range(nodes)]
+    elif options.port == 0:
+        ports = [0] * nodes
+    else:
+        ports = free_ports_from(_METRICS_PORT_FIRST, nodes)
+    return [{METRICS_PORT: str(port)} for port in ports]
 
 
 def given_settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -105,6 +126,7 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str]) -> N
         f"Strandline is ready.\n"
         f"  bootstrap.servers  {node.bootstrap}\n"
         f"  data               {where}\n"
+        + (f"  metrics            {node.metrics_url}\n" if node.metrics_url else "")
         + "".join(f"  note               {note}\n" for note in notes)
         + f"Try:\n"
         f"  echo hello | kcat -P -b {node.bootstrap} -t greetings\n"
@@ -115,7 +137,8 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str]) -> N
 
 
 def _say_ready(node: RunningNode) -> None:
-    print(f"ready bootstrap.servers={node.bootstrap}", flush=True)
+    metrics = f" metrics={node.metrics_url}" if node.metrics_url else ""
+    print(f"ready bootstrap.servers={node.bootstrap}{metrics}", flush=True)
 
 
 def reason(error: OSError) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from strandline.cli.arguments import seconds
 
@@ -23,20 +23,15 @@ if TYPE_CHECKING:
 _EVERY = {"fast": 1, "slow": 3, "rare": 5}
 
 
-def add_commands(
-    commands: Any, formatter: type[argparse.HelpFormatter]
-) -> dict[str, argparse.ArgumentParser]:
-    """Adds `sim` to the commands; its parsers by name, for the reference page."""
-    sim = commands.add_parser("sim", help="simulate clusters under faults", formatter_class=formatter)
+def add_arguments(sim: argparse.ArgumentParser) -> None:
     actions = sim.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listed = actions.add_parser("list", help="name the scenarios", formatter_class=formatter)
+    listed = actions.add_parser("list", help="name the scenarios")
     listed.add_argument("--json", action="store_true", help="print a JSON object for each scenario")
     run = actions.add_parser(
         "run",
         help="search for violations with many seeds",
         description="Runs scenarios with one seed after another and judges each run. Exits with 1 if a run failed; "
         "`sim replay` shows it again.",
-        formatter_class=formatter,
     )
     run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
     run.add_argument("--seeds", type=_count, default=100, metavar="COUNT", help="how many (default: 100)")
@@ -51,14 +46,12 @@ def add_commands(
         help="run one seed again, and tell what happened",
         description="Runs a scenario with one seed and tells what happened; without --scenario those that `sim run` "
         "tries with this seed, up to the first that fails.",
-        formatter_class=formatter,
     )
     replay.add_argument("seed", type=_seed, metavar="SEED")
     replay.add_argument("--scenario", metavar="SCENARIO", help="a name or a .toml file")
     replay.add_argument("--shrink", action="store_true", help="find fewer faults that fail in the same way")
     replay.add_argument("--faults", metavar="FILE", help="take the faults from a file that --shrink printed")
     replay.add_argument("--json", action="store_true", help="print a JSON object")
-    return {"sim": sim, "sim list": listed, "sim run": run, "sim replay": replay}
 
 
 def _seed(text: str) -> int:
@@ -75,7 +68,7 @@ def _count(text: str) -> int:
     return count
 
 
-def sim(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
     from strandline.config import InvalidConfig
     from strandline.sim.search.scenario import InvalidScenario, load, shipped
 

@@ -117,7 +117,9 @@ def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
             value = render(key.default)
         else:
             value = render(configs.broker_value(name))
-        entries.append(_broker_entry(name, value, _synonyms(configs, name, sensitive=_is_sensitive(name))))
+        entries.append(
+            _broker_entry(name, value, _synonyms(configs, name, sensitive=is_sensitive_broker_key(name)))
+        )
     return tuple(entries)
 
 
@@ -127,7 +129,11 @@ def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
         _broker_entry(
             name,
             value := configs.shared_overrides[name],
-            (ConfigSynonym(name, None if _is_sensitive(name) else value, DYNAMIC_DEFAULT_BROKER_CONFIG),),
+            (
+                ConfigSynonym(
+                    name, None if is_sensitive_broker_key(name) else value, DYNAMIC_DEFAULT_BROKER_CONFIG
+                ),
+            ),
         )
         for name in _chosen(configs.shared_overrides, keys)
     )
@@ -198,7 +204,7 @@ def _chosen(names: Collection[str], keys: Collection[str] | None) -> list[str]:
     return sorted(name for name in set(names) if not keys or name in keys)
 
 
-def _is_sensitive(name: str) -> bool:
+def is_sensitive_broker_key(name: str) -> bool:
     """True if the value must not be shown. The value of an unknown key may be a password."""
     key = find_key(name)
     return key is None or key.sensitive
@@ -222,10 +228,10 @@ def _broker_entry(name: str, value: str | None, sources: tuple[ConfigSynonym, ..
     key = find_key(name)
     return DescribedConfig(
         name=name,
-        value=None if _is_sensitive(name) else value,
+        value=None if is_sensitive_broker_key(name) else value,
         source=sources[0].source if sources else DEFAULT_CONFIG,
         is_read_only=known is None or known.update_mode == READ_ONLY,
-        is_sensitive=_is_sensitive(name),
+        is_sensitive=is_sensitive_broker_key(name),
         synonyms=sources,
         type_code=UNKNOWN_TYPE_CODE if key is None else key.type_code,
         documentation=None if known is None else known.doc,

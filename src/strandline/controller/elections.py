@@ -36,7 +36,7 @@ def plan_elect_leaders(
     records: list[Message] = []
     results = []
     asks_for_all = request.topic_partitions is None
-    for topic, indexes in _asked(image, request):
+    for topic, indexes in _requested_partitions(image, request):
         partition_results = []
         for index in indexes:
             code, message, record = _elect(image, topic, index, kind, rules)
@@ -53,7 +53,7 @@ def plan_elect_leaders(
     return Planned(records=tuple(records), response=response)
 
 
-def _asked(image: ClusterImage, request: ElectLeadersRequest) -> list[tuple[str, list[int]]]:
+def _requested_partitions(image: ClusterImage, request: ElectLeadersRequest) -> list[tuple[str, list[int]]]:
     if request.topic_partitions is None:
         return [(topic.name, sorted(topic.partitions)) for topic in image.topics.values()]
     return [(each.topic, list(each.partitions)) for each in request.topic_partitions]

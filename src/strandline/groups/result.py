@@ -52,7 +52,7 @@ class OnWritten(NamedTuple):
 class CoordinatorResult:
     """Responses and records of one decision about groups."""
 
-    __slots__ = ("commits", "entries", "on_written", "responses")
+    __slots__ = ("commits", "entries", "expired", "on_written", "responses")
 
     def __init__(
         self,
@@ -64,6 +64,8 @@ class CoordinatorResult:
         self.responses: list[tuple[Token, ResponseValue]] = [] if responses is None else responses
         self.entries: list[Entry] = [] if entries is None else entries
         self.on_written = on_written
+        # Members whose session ended: group and member.
+        self.expired: list[tuple[str, str]] = []
         # Committed offsets beside the records: they are many, and written by hand.
         self.commits: list[OffsetChanges] = [] if commits is None else commits
 

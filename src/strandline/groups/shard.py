@@ -409,7 +409,9 @@ class GroupShard:
         for group_id, member_ids in gone.items():
             group = self.groups.get(group_id)
             assert isinstance(group, ConsumerGroup)
-            results.append(self.classic_member_requests.removal(group, list(member_ids), now))
+            result = self.classic_member_requests.removal(group, list(member_ids), now)
+            result.expired += [(group_id, member_id) for member_id in member_ids]
+            results.append(result)
         return results
 
     def expire_offsets(self, now: Moment) -> CoordinatorResult:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from strandline.broker.broker import Broker
 from strandline.broker.broker_parts import Ports
@@ -28,6 +29,10 @@ from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
 from strandline.telemetry.events import Events
 
+if TYPE_CHECKING:
+    from strandline.node.metrics_server import MetricsServer
+
+METRICS_PORT = "strandline.metrics.port"
 # Of the internal topics, in Kafka.
 _REPLICAS_BY_DEFAULT = "3"
 # Files that are not logs: sockets, indexes being mapped, and some room.
@@ -115,14 +120,38 @@ class RunningNode:
         self.broker = Broker(ports, config, events)
         self._config = config
         self._events = events
+        self._metrics: MetricsServer | None = None
 
     async def start(self) -> None:
         try:
+            await self._serve_metrics()
             await self._prepare_directories()
             await self.broker.start()
         except BaseException:
-            self._workers.close()
+            self._end()
             raise
+
+    async def _serve_metrics(self) -> None:
+        """First of all: a port that is taken is an error before anything is changed, and a start can be watched."""
+        port = self._config.int(METRICS_PORT)
+        if port >= 0:
+            from strandline.node.metrics_server import MetricsServer
+
+            self._metrics = MetricsServer(self.broker, self._events)
+            await self._metrics.listen(self._config.text("strandline.metrics.host"), port)
+
+    @property
+    def metrics_url(self) -> str:
+        """Where the node's metrics are; empty if they are not served."""
+        if self._metrics is None:
+            return ""
+        host = self._config.text("strandline.metrics.host") or "localhost"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self._metrics.port}/metrics"
+
+    def _end(self) -> None:
+        if self._metrics is not None:
+            self._metrics.close()
+        self._workers.close()
 
     async def _prepare_directories(self) -> None:
         """Formats them if they are new and this node is alone, once nothing else can refuse the start."""
@@ -146,14 +175,14 @@ class RunningNode:
         try:
             await self.broker.stop()
         finally:
-            self._workers.close()
+            self._end()
 
     async def abandon(self) -> None:
         """Ends without order, as far as that is possible within a process that goes on."""
         try:
             await self.broker.abandon()
         finally:
-            self._workers.close()
+            self._end()
 
 
 def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> Events:
@@ -195,7 +224,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     try:
         await starting
     except asyncio.CancelledError:
-        events.info("stopped before it was ready: the next start checks the logs", node=config.node_id)
+        events.info("stopped before it was ready: the next start checks the logs")
         return
     # What is there now stays: collections need not look at it again. This process is the node's own.
     gc.collect()
@@ -203,7 +232,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     on_ready(node)
     await stop_requested.wait()
     watching.cancel()
-    events.info("stopping", node=config.node_id)
+    events.info("stopping")
     await node.stop()
 
 

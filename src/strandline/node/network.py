@@ -28,6 +28,7 @@ SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
 # Connections that may wait to be accepted.
 BACKLOG: Final = 1024
 _FREE_PORT_ATTEMPTS: Final = 20
+_PORT_MAX: Final = 65_535
 _TOO_SHORT: Final = "the file is shorter than the region that was promised"
 _MORE: Final = getattr(socket, "MSG_MORE", 0)
 
@@ -265,7 +266,7 @@ def _bind(addresses: list[SocketAddress], port: int) -> list[socket.socket]:
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-async def _bound(host: str, port: int) -> list[socket.socket]:
+async def bound_sockets(host: str, port: int) -> list[socket.socket]:
     """Sockets on every address that a host stands for; OSError names the host and the port."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -281,9 +282,26 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
         raise _no_address(host, port, error) from error
 
 
+def free_ports_from(first: int, count: int) -> list[int]:
+    """The next ports of this machine on which nobody listens now."""
+    found: list[int] = []
+    port = first
+    while len(found) < count and port <= _PORT_MAX:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                pass
+            else:
+                found.append(port)
+        port += 1
+    return found + [0] * (count - len(found))
+
+
 async def check_address(host: str, port: int) -> None:
     """Raises the OSError that `TcpNetwork.listen` would raise now: the port is taken, or the host is unknown."""
-    for sock in await _bound(host, port):
+    for sock in await bound_sockets(host, port):
         sock.close()
 
 
@@ -324,7 +342,7 @@ class TcpNetwork:
         if tls is not None:
             accept = _securing(accept, tls)
         loop = asyncio.get_running_loop()
-        bound = await _bound(host, port)
+        bound = await bound_sockets(host, port)
         for sock in bound:
             # Whoever is accepted inherits it. To send, a small one is faster, too: what is read is in the caches still.
             for option, size in self._buffers:

@@ -138,13 +138,14 @@ class PartitionLeader:
         if counted == (self.node_id,):
             new = self._end_offset
         else:
-            new = high_watermark(self._end_of(replica) for replica in counted)
+            new = high_watermark(self.end_offset_of(replica) for replica in counted)
         if new <= self.high_watermark:
             return False
         self.high_watermark = new
         return True
 
-    def _end_of(self, replica: int) -> int:
+    def end_offset_of(self, replica: int) -> int:
+        """The end of a replica's log, as far as the leader knows; -1 before its first fetch."""
         return self._end_offset if replica == self.node_id else self._followers[replica].end_offset
 
     # Followers

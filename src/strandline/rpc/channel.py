@@ -17,6 +17,7 @@ from strandline.base.callbacks import call_back
 from strandline.ports.network import Connection, Network
 from strandline.ports.tls import Tls
 from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.telemetry.traffic import Traffic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.codec import DecodeError, decode_from, encode_into
 from strandline.wire.headers import read_response_header, write_request_header
@@ -54,7 +55,7 @@ class ChannelClosed(ConnectionError):
     """The connection was lost, or never made."""
 
 
-class Answer(Protocol):
+class ResponseReceiver(Protocol):
     """What takes the response, or the loss of the connection: a future, or something that costs less."""
 
     def done(self) -> bool: ...
@@ -65,16 +66,19 @@ class Answer(Protocol):
 
 
 class Channel:
-    def __init__(self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX) -> None:
+    def __init__(
+        self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX, traffic: Traffic | None = None
+    ) -> None:
         self._client_id = client_id.encode()
         self._frames = FrameReader(answer_bytes_max, trusts_sizes=True)
         self._connection: Connection | None = None
-        self._waiting: deque[tuple[int, type[Request], int, Answer | None]] = deque()
+        self._waiting: deque[tuple[int, type[Request], int, ResponseReceiver | None]] = deque()
         self._correlation_id = 0
         # Requests that wait while a login is renewed: see `hold`.
-        self._held: list[tuple[Request, int, Answer | None]] | None = None
+        self._held: list[tuple[Request, int, ResponseReceiver | None]] | None = None
         self._on_lost: Callable[[], None] | None = None
         self._lost_because = ""
+        self._traffic = traffic
         self.buffer = self._frames.buffer
 
     @property
@@ -108,7 +112,7 @@ class Channel:
             while True:
                 frame = self._frames.next_frame()
                 if frame is not None:
-                    self._answered(frame)
+                    self._receive_response(frame)
                 elif self._frames.wanted:
                     self._frames.grow()
                 else:
@@ -134,11 +138,11 @@ class Channel:
         self._send(message, version, answer)
         return answer
 
-    def request_into(self, message: Request, version: int, answer: Answer) -> None:
+    def request_into(self, message: Request, version: int, answer: ResponseReceiver) -> None:
         """The same with an answer of the caller's own, which is told as soon as the response has been read."""
         self._send(message, version, answer)
 
-    def send_without_answer(self, message: Request, version: int) -> None:
+    def send_without_response(self, message: Request, version: int) -> None:
         """For Produce with acks=0, which is not answered."""
         self._send(message, version, None)
 
@@ -157,7 +161,7 @@ class Channel:
                 if answer is not None and not answer.done():
                     call_back(answer.set_exception, error)
 
-    def _send(self, message: Request, version: int, answer: Answer | None) -> None:
+    def _send(self, message: Request, version: int, answer: ResponseReceiver | None) -> None:
         if self._connection is None:
             raise ChannelClosed(self._lost_because or "the connection is closed")
         if self._held is not None and message.API_KEY not in _LOGIN_KEYS:
@@ -173,14 +177,20 @@ class Channel:
         if answer is not None:
             self._waiting.append((self._correlation_id, type(message), version, answer))
         self._connection.send(frame)
+        if self._traffic is not None:
+            self._traffic.requests += 1
+            self._traffic.bytes_out += len(frame)
 
-    def _answered(self, frame: memoryview) -> None:
+    def _receive_response(self, frame: memoryview) -> None:
         if not self._waiting:
             raise DecodeError("an answer that nobody asked for")
         correlation_id, request, version, answer = self._waiting[0]
         found, position = read_response_header(request.API_KEY, request.FLEXIBLE, version, frame)
         if found != correlation_id:
             raise DecodeError(f"an answer to request {found}, where {correlation_id} is due")
+        if self._traffic is not None:
+            self._traffic.responses += 1
+            self._traffic.bytes_in += len(frame) + 4
         response = _decoded(request, version, frame, position)
         self._waiting.popleft()  # only now: whoever waits for an answer that makes no sense has to be told too
         if answer is not None and not answer.done():

@@ -22,8 +22,34 @@ _LENGTH: Final = Struct(">i")
 _LENGTH_BYTES: Final = _LENGTH.size
 
 
+# The first bytes of other protocols, which a client sends that was given the wrong port or security.protocol.
+_TLS_HANDSHAKE: Final = b"\x16\x03"
+_HTTP_METHODS: Final = (
+    b"GET ",
+    b"PUT ",
+    b"POST",
+    b"HEAD",
+    b"DELE",
+    b"OPTI",
+    b"PATC",
+    b"CONN",
+    b"TRAC",
+    b"PRI ",
+)
+
+
 class BadFrame(ValueError):
-    """A length that cannot be; the connection is closed."""
+    """A length that cannot be; the connection is closed. `protocol` names the one that the peer seems to speak."""
+
+    def __init__(self, message: str, protocol: str | None = None) -> None:
+        super().__init__(message)
+        self.protocol = protocol
+
+
+def _protocol_of(beginning: bytes) -> str | None:
+    if beginning.startswith(_TLS_HANDSHAKE):
+        return "TLS"
+    return "HTTP" if beginning in _HTTP_METHODS else None
 
 
 class FrameReader:
@@ -97,7 +123,10 @@ class FrameReader:
         small = self._small
         (size,) = _LENGTH.unpack_from(small, start)
         if not 0 <= size <= self.size_max:
-            raise BadFrame(f"a frame of {size} bytes, where 0 to {self.size_max} are allowed")
+            raise BadFrame(
+                f"a frame of {size} bytes, where 0 to {self.size_max} are allowed",
+                _protocol_of(_LENGTH.pack(size)),
+            )
         body = start + _LENGTH_BYTES
         if body + size <= end:
             self._small_start = body + size

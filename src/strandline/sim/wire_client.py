@@ -109,7 +109,7 @@ class WireClient:
         assert isinstance(answer, response_class)
         return answer
 
-    def send_unanswered(self, request: Request, version: int | None = None) -> None:
+    def send_without_response(self, request: Request, version: int | None = None) -> None:
         """For acks=0."""
         self.send(request, version)
         self._sent.pop()
@@ -132,7 +132,7 @@ class WireClient:
         while True:
             frame = self._frames.next_frame()
             if frame is not None:
-                self._answered(frame)
+                self._receive_response(frame)
             elif self._frames.wanted:
                 self._frames.grow()
             else:
@@ -149,7 +149,7 @@ class WireClient:
                 sent.answer.set_exception(Disconnected(str(error or "closed by the other side")))
                 sent.answer.exception()  # whoever stopped waiting has no need of it
 
-    def _answered(self, frame: memoryview) -> None:
+    def _receive_response(self, frame: memoryview) -> None:
         sent = self._sent.popleft()
         version = response_header_version(sent.request.API_KEY, sent.request.FLEXIBLE, sent.version)
         header, position = decode_from(ResponseHeader, version, frame, 0)

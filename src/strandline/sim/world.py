@@ -258,7 +258,7 @@ class SimulatedNode:
             process=SimulatedProcess(life, self._halted),
             open_files_max=self._open_files_max,
         )
-        events = Events(self._say, self.clock.wall_ms, node=self.node_id, level="debug")
+        events = Events(self._say, self.clock.wall_ms, node=self.node_id)
         self.broker = life.context.run(Broker, ports, self.config, events)
         return life
 

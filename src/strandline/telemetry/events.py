@@ -1,18 +1,57 @@
-"""The events that a node logs: one line each, for people or, as JSON, for machines."""
+"""The events that a node logs: one line each, for people or, as JSON, for machines.
+
+Each part of a node has a logger of its own, whose level can be changed while the node runs; `root` is the level of all
+that have none. Events that clients cause are limited in number: what was left out is counted, and told with the next.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 LEVELS: Final = ("debug", "info", "warn", "error")
+ROOT: Final = "root"
+DEBUG: Final = 0
+# Of one text, of a logger that is limited: so many lines in so long.
+LIMITED_LINES: Final = 50
+LIMITED_MS: Final = 10_000
+
+
+class _Sink:
+    """Where lines go, and how they look."""
+
+    __slots__ = ("_as_json", "_node", "_write", "now_ms")
+
+    def __init__(
+        self, write: Callable[[str], None], now_ms: Callable[[], int], node: int, as_json: bool
+    ) -> None:
+        self._write = write
+        self.now_ms = now_ms
+        self._node = node
+        self._as_json = as_json
+
+    def say(self, now_ms: int, level: int, logger: str, text: str, fields: dict[str, object]) -> None:
+        if self._as_json:
+            record = {
+                "time_ms": now_ms,
+                "level": LEVELS[level],
+                "node": self._node,
+                "logger": logger,
+                "event": text,
+                **fields,
+            }
+            self._write(json.dumps(record, default=str))
+            return
+        extra = "".join(f" {key}={_readable(value)}" for key, value in fields.items())
+        self._write(f"{_time_text(now_ms)} {LEVELS[level]:5} [{self._node}] {text}{extra}")
 
 
 class Events:
-    """Writes events through `write`, which takes a whole line; `now_ms` stamps them."""
+    """The logger of a part of a node. `named` gives those of other parts, which share its output."""
 
-    __slots__ = ("_as_json", "_lowest", "_node", "_now_ms", "_write")
+    __slots__ = ("_is_limited", "_loggers", "_lowest", "_own_level", "_said", "_sink", "is_debug", "name")
 
     def __init__(
         self,
@@ -23,11 +62,51 @@ class Events:
         as_json: bool = False,
         level: str = "info",
     ) -> None:
-        self._write = write
-        self._now_ms = now_ms
-        self._node = node
-        self._as_json = as_json
-        self._lowest = LEVELS.index(level)
+        """`write` takes a whole line, `now_ms` stamps it."""
+        self._begin(ROOT, _Sink(write, now_ms, node, as_json), {}, is_limited=False)
+        self._own_level: str | None = level
+        self._show_from(LEVELS.index(level))
+
+    def _begin(self, name: str, sink: _Sink, loggers: dict[str, Events], *, is_limited: bool) -> None:
+        self.name = name
+        self._sink = sink
+        self._loggers = loggers
+        self._loggers[name] = self
+        self._is_limited = is_limited
+        self._said: dict[str, list[int]] = {}  # by text: when its time began, and how many lines it had
+
+    def named(self, name: str, *, is_limited: bool = False) -> Events:
+        """The logger of this name, whose events are limited in number if clients cause them."""
+        known = self._loggers.get(name)
+        if known is not None:
+            return known
+        made = object.__new__(Events)
+        made._begin(name, self._sink, self._loggers, is_limited=is_limited)
+        made._own_level = None
+        made._show_from(self._loggers[ROOT]._lowest)
+        return made
+
+    # Levels
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The level of every logger, by name."""
+        return {name: LEVELS[logger._lowest] for name, logger in sorted(self._loggers.items())}
+
+    def set_level(self, name: str, level: str | None) -> None:
+        """None: the level of root again. KeyError if there is no such logger."""
+        logger = self._loggers[name]
+        assert level is not None or logger is not self._loggers[ROOT], "root has a level of its own"
+        logger._own_level = level
+        root = self._loggers[ROOT]
+        for each in self._loggers.values():
+            each._show_from(LEVELS.index(each._own_level or root._own_level or "info"))
+
+    def _show_from(self, lowest: int) -> None:
+        self._lowest = lowest
+        self.is_debug = lowest == DEBUG  # what is said for each request is put together only then
+
+    # Events
 
     def debug(self, text: str, **fields: object) -> None:
         self._say(0, text, fields)
@@ -44,21 +123,29 @@ class Events:
     def _say(self, level: int, text: str, fields: dict[str, object]) -> None:
         if level < self._lowest:
             return
-        now = self._now_ms()
-        if self._as_json:
-            record = {"time_ms": now, "level": LEVELS[level], "node": self._node, "event": text, **fields}
-            self._write(json.dumps(record, default=str))
-            return
-        extra = "".join(f" {key}={_readable(value)}" for key, value in fields.items())
-        self._write(f"{_clock_text(now)} {LEVELS[level]:5} {text}{extra}")
+        now_ms = self._sink.now_ms()
+        if self._is_limited and level != DEBUG:
+            left_out = self._left_out(text, now_ms)
+            if left_out is None:
+                return
+            if left_out:
+                fields = {**fields, "and_left_out": left_out}
+        self._sink.say(now_ms, level, self.name, text, fields)
+
+    def _left_out(self, text: str, now_ms: int) -> int | None:
+        """How many lines of this text were left out before this one; None if this one is left out too."""
+        said = self._said.setdefault(text, [now_ms, 0])
+        begun_ms, count = said
+        if now_ms - begun_ms >= LIMITED_MS or now_ms < begun_ms:
+            said[:] = [now_ms, 1]
+            return max(count - LIMITED_LINES, 0)
+        said[1] = count + 1
+        return 0 if count < LIMITED_LINES else None
 
 
-def _clock_text(now_ms: int) -> str:
-    """Time of day in UTC; the date is on every file and journal already."""
+def _time_text(now_ms: int) -> str:
     seconds, ms = divmod(now_ms, 1000)
-    minutes, second = divmod(seconds % 86400, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{hour:02d}:{minute:02d}:{second:02d}.{ms:03d}Z"
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
 
 
 def _readable(value: object) -> str:

@@ -29,7 +29,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
 from strandline.storage.cluster_home import ClusterHome
 from strandline.storage.data_directory import node_directory
-from strandline.testing.embedded import by_kafka_names
+from strandline.testing.embedded import named_settings
 from strandline.testing.process import BrokerProcess, stopping
 
 READY_SECONDS_MAX = 30.0
@@ -234,10 +234,15 @@ def _check_ports(ports: list[int]) -> None:
 
 
 @contextmanager
-def cluster(*, nodes: int = 3, controllers: int | None = None, **settings: str) -> Iterator[Cluster]:
-    """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`."""
+def cluster(
+    *, nodes: int = 3, controllers: int | None = None, metrics: bool = False, **settings: str
+) -> Iterator[Cluster]:
+    """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`.
+
+    With `metrics` each node serves them over HTTP, at its `metrics_url`.
+    """
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
-        started = Cluster(Path(home), nodes, by_kafka_names(settings), controllers)
+        started = Cluster(Path(home), nodes, named_settings(settings, metrics), controllers)
         with stopping(started.stop):
             started.start()
             yield started

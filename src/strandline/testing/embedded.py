@@ -20,6 +20,7 @@ from strandline.node.config_providers import broker_config
 class EmbeddedBroker:
     bootstrap: str
     data_dir: Path
+    metrics_url: str = ""  # where its metrics are, if they were asked for
 
 
 class BrokerHalted(Exception):
@@ -27,23 +28,26 @@ class BrokerHalted(Exception):
 
 
 @asynccontextmanager
-async def broker(*, data_dir: Path | None = None, **settings: str) -> AsyncIterator[EmbeddedBroker]:
+async def broker(
+    *, data_dir: Path | None = None, metrics: bool = False, **settings: str
+) -> AsyncIterator[EmbeddedBroker]:
     """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
 
+    With `metrics` it serves them over HTTP, at `metrics_url`.
     Without `data_dir` its data is gone at the end. If the broker halts, the body is cancelled and BrokerHalted raised.
     """
     where = data_dir or Path(tempfile.mkdtemp(prefix="strandline-test-"))
     process = _ProcessOfTheTest()
     try:
         given = launcher.embedded_settings(
-            port=0, data=str(where), host="127.0.0.1", given=by_kafka_names(settings)
+            port=0, data=str(where), host="127.0.0.1", given=named_settings(settings, metrics)
         )
         config = broker_config(given)
         events = launcher.stderr_events(node=config.node_id, level="warn")
         node = process.node = launcher.RunningNode(config, events, process)
         await node.start()
         try:
-            yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where)
+            yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where, metrics_url=node.metrics_url)
         finally:
             if process.halted_because is None:
                 await node.stop()
@@ -87,6 +91,11 @@ class _ProcessOfTheTest:
         await all_ended(self._abandoning)
         if self._is_cancelled and self._body is not None:
             self._body.uncancel()
+
+
+def named_settings(settings: dict[str, str], metrics: bool) -> dict[str, str]:
+    """Settings by Kafka's names, with a free port for metrics if they are asked for."""
+    return {**({launcher.METRICS_PORT: "0"} if metrics else {}), **by_kafka_names(settings)}
 
 
 def by_kafka_names(settings: dict[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from strandline.config import render_properties
 from strandline.node import launcher
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
-from strandline.testing.embedded import by_kafka_names
+from strandline.testing.embedded import named_settings
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
@@ -34,6 +34,7 @@ class BrokerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._was_asked = False
         self.bootstrap = ""
+        self.metrics_url = ""  # where its metrics are, if its settings ask for them
 
     @property
     def pid(self) -> int:
@@ -86,7 +87,11 @@ class BrokerProcess:
             was_slow = self._process.wait(STOP_SECONDS_MAX) == -signal.SIGKILL
             why = f"was not ready within {READY_SECONDS_MAX} s" if was_slow else "did not start"
             raise RuntimeError(f"the broker {why}:\n{self.log_text}")
-        self.bootstrap = line.strip().partition("=")[2]
+        told = dict(each.partition("=")[::2] for each in line.split()[1:])
+        self.bootstrap = told["bootstrap.servers"]
+        self.metrics_url = told.get("metrics", "")
+        if self.metrics_url:
+            self.settings[launcher.METRICS_PORT] = self.metrics_url.rpartition(":")[2].partition("/")[0]
         # A restart keeps the port, so that clients find the broker again.
         port = self.bootstrap.rpartition(":")[2]
         for key in ("listeners", "advertised.listeners"):
@@ -160,10 +165,15 @@ def stopping(stop: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def running_broker(*, data_dir: Path | None = None, **settings: str) -> Iterator[BrokerProcess]:
-    """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`."""
+def running_broker(
+    *, data_dir: Path | None = None, metrics: bool = False, **settings: str
+) -> Iterator[BrokerProcess]:
+    """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
+
+    With `metrics` it serves them over HTTP, at `metrics_url`.
+    """
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
-        process = BrokerProcess(data_dir or Path(home) / "data", by_kafka_names(settings))
+        process = BrokerProcess(data_dir or Path(home) / "data", named_settings(settings, metrics))
         with stopping(process.stop):
             process.start()
             yield process

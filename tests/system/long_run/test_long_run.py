@@ -14,6 +14,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from strandline.testing import BrokerProcess
 from strandline.testing.clusters import wait_until
 from tests.properties.effort import IS_SOAK
@@ -72,6 +74,7 @@ def held(samples: list[Sample], first: float, last: float, what: str) -> float:
     return statistics.median(chosen)
 
 
+@pytest.mark.timeout(LONG.seconds + 600)
 def test_nothing_grows_under_mixed_load(tmp_path: Path) -> None:
     size = LONG if IS_SOAK else SHORT
     broker = SampledBroker(tmp_path, size.sampled_every_s)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
+from importlib import import_module
+
 import pytest
 
 from strandline import __version__
 from strandline.cli.main import main
 from strandline.cli.parser import build_parser
+from strandline.cli.table import COMMANDS, Command, Group
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,7 +30,7 @@ def test_without_a_command_there_is_nothing_to_do(capsys: pytest.CaptureFixture[
 
 
 def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
-    options = build_parser()[0].parse_args(["up"])
+    options = build_parser(["up"]).parse_args(["up"])
     assert (options.port, options.data, options.ephemeral) == (9092, "./strandline-data", False)
     assert (options.log_format, options.log_level) == ("text", "info")
 
@@ -53,3 +59,55 @@ def test_docs_prints_every_page(capsys: pytest.CaptureFixture[str]) -> None:
 def test_docs_writes_every_page(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "--write", str(tmp_path)]) == 0
     assert capsys.readouterr().out.count("wrote ") == 4
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["cluster", "status", "--help"], ["up", "--help"]]
+)
+def test_help_loads_no_client_and_no_broker(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from strandline.cli.main import main\n"
+        "try:\n"
+        f"    main({arguments!r})\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "print(sorted(n for n in sys.modules if n.startswith('strandline.')), file=sys.stderr)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = ast.literal_eval(ran.stderr)
+    heavy = ("strandline.client", "strandline.broker", "strandline.wire", "strandline.node")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+
+
+def _rows() -> list[tuple[str, Command]]:
+    found = []
+    for name, row in COMMANDS.items():
+        if isinstance(row, Group):
+            found += [(f"{name} {action}", command) for action, command in row.actions.items()]
+        else:
+            found.append((name, row))
+    return found
+
+
+@pytest.mark.parametrize(("name", "row"), _rows(), ids=[name for name, _ in _rows()])
+def test_every_row_of_the_table_leads_to_a_command(name: str, row: Command) -> None:
+    module = import_module(f"strandline.cli.{row.module}")
+    assert callable(module.add_arguments)
+    assert callable(module.call)
+    with pytest.raises(SystemExit) as ended:
+        main([*name.split(), "--help"])
+    assert ended.value.code == 0
+
+
+def test_python_m_strandline_is_the_command() -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "strandline", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ran.stdout == f"strandline {__version__}\n"

@@ -214,7 +214,7 @@ def test_an_interrupted_command_ends_without_a_traceback(
     def interrupted(options: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(logs, "log", interrupted)
+    monkeypatch.setattr(logs, "call", interrupted)
     assert main(["log", "at", "--time", "0"]) == 130
     assert capsys.readouterr().err == ""
 

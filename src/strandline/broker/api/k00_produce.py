@@ -30,6 +30,7 @@ from typing import Final, NamedTuple
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
+from strandline.broker.api.batch_refusal import BatchRefusal, note_refused
 from strandline.broker.api.leader_hints import LeaderHints
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
@@ -282,7 +283,10 @@ def _append(
         return _refused(error)._replace(log_start_offset=replica.log.log_start_offset)
     except OSError as error:
         return _refused(services.replicas.disk_error(replica.directory, error))
-    services.node.counters.add("bytes_in", len(records))
+    metrics = replica.metrics
+    metrics.produce_requests += 1
+    metrics.bytes_in += len(records)
+    metrics.messages_in += header.record_count
     log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)
@@ -407,15 +411,30 @@ def encode_all_written(
     return out
 
 
+def _note_refused(
+    services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
+) -> None:
+    for piece, result in zip(request.pieces, results, strict=True):
+        if result.error_code != ErrorCode.NONE:
+            topic = topics[piece.topic_number].name
+            refused = BatchRefusal(
+                topic, piece.partition, len(piece.records), result.error_code, result.message
+            )
+            note_refused(services, context, refused)
+
+
 def _respond(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | None:
+    has_errors = any(map(_ERROR_CODE, results))
+    if has_errors:
+        _note_refused(services, context, request, topics, results)
     if request.acks == 0:
         # Nobody reads an answer; a client that must learn of an error finds its connection closed.
-        if any(result.error_code != ErrorCode.NONE for result in results):
+        if has_errors:
             context.connection.close()
         return None
-    if context.api_version >= _FLEXIBLE_FROM and not any(map(_ERROR_CODE, results)):
+    if context.api_version >= _FLEXIBLE_FROM and not has_errors:
         return (encode_all_written(context.api_version, request.pieces, topics, results),)
     by_topic: list[list[PartitionProduceResponse]] = [[] for _ in topics]
     hints = LeaderHints(services.image, context.connection.listener)

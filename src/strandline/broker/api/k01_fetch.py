@@ -51,6 +51,18 @@ _INT32: Final = Struct(">i")
 # A follower learns of a new high watermark with the next records, and after so long without any. Nobody waits for it:
 # told at once, it would ask twice for each append (KAFKA-9731).
 _WATERMARK_S: Final = 0.05
+# Errors by which clients find their way. Kafka does not count them as failed requests.
+_EXPECTED: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+)
 _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -64,6 +76,8 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         return [
             _TOP.pack(0, error.code, 0) + (b"\x01\x00" if context.api_version >= FLEXIBLE_FROM else bytes(4))
         ]
+    if _follower_of(request) >= 0 and context.times.followers is not None:
+        context.times = context.times.followers
     replicas = _find_all(services, fetch)
     if None in replicas:
         return _fetch_later(services, context, request, fetch)
@@ -407,7 +421,13 @@ def _encode(
 ) -> Body:
     session = fetch.session
     by_topic: dict[tuple[str, bytes], list[Read]] = {}
+    all_metrics = services.node.topics
     for read in reads:
+        metrics = all_metrics.others if read.replica is None else read.replica.metrics
+        metrics.fetch_requests += 1
+        if read.error_code:
+            services.node.requests.add_error(context.api_key, read.error_code)
+            metrics.failed_fetch_requests += read.error_code not in _EXPECTED
         if fetch.is_incremental and not _is_news(read):
             continue
         partition = read.partition
@@ -416,9 +436,11 @@ def _encode(
         if read.records is not None:
             if session is not None:
                 session.gave_records(partition)
-            services.node.counters.add("bytes_out", read.records.size)
             if _follower_of(request) >= 0:
+                metrics.replication_bytes_out += read.records.size
                 _note_throttled(services, read)
+            else:
+                metrics.bytes_out += read.records.size
         by_topic.setdefault((partition.topic, partition.topic_id), []).append(read)
     flexible = context.api_version >= FLEXIBLE_FROM
     hints = LeaderHints(services.image, context.connection.listener)

@@ -55,7 +55,7 @@ async def handle(
     asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
-        answers = []
+        responses = []
         for partition in topic.partitions:
             try:
                 if asked[topic.name, partition.partition_index] > 1:
@@ -63,18 +63,18 @@ async def handle(
                         ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
                     )
                 replica = await services.replicas.open_led(topic.name, partition.partition_index)
-                answers.append(_answer(services, context, request, replica, partition))
+                responses.append(_partition_response(services, context, request, replica, partition))
             except KafkaError as error:
-                answers.append(
+                responses.append(
                     ListOffsetsPartitionResponse(
                         partition_index=partition.partition_index, error_code=error.code
                     )
                 )
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(answers)))
+        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=tuple(responses)))
     return ListOffsetsResponse(topics=tuple(topics))
 
 
-def _answer(
+def _partition_response(
     services: Services,
     context: RequestContext,
     request: ListOffsetsRequest,

@@ -1,9 +1,9 @@
 """Metadata (key 3), versions 0 to 13: brokers, topics, partitions and who leads them.
 
 Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and what a failed automatic
-creation says. Differs from Kafka: a topic that is created automatically is in this very answer, where Kafka answers
+creation says. Differs from Kafka: a topic that is created automatically is in this very response, where Kafka responds
 UNKNOWN_TOPIC_OR_PARTITION and has the client ask again; the topic of share groups, which are not offered, is never
-created automatically; while a leader is found to be gone the answer waits for the next one (see `absences`).
+created automatically; while a leader is found to be gone the response waits for the next one (see `suspected_brokers`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(MetadataRequest, context.api_version, context.body, context.position)
     missing = _names_to_create(services, context, request)
     if missing:
-        return _create_and_answer(services, context, request, missing)
+        return _create_and_respond(services, context, request, missing)
     if services.suspected_brokers.concern(_topics(services, context, request)):
-        return _answer_when_decided(services, context, request)
-    return _answer(services, context, request, {})
+        return _respond_when_decided(services, context, request)
+    return _respond(services, context, request, {})
 
 
 def _is_all_topics(context: RequestContext, request: MetadataRequest) -> bool:
@@ -70,36 +70,40 @@ def _topics(services: Services, context: RequestContext, request: MetadataReques
     return [topic for topic in found if topic is not None]
 
 
-async def _answer_when_decided(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
+async def _respond_when_decided(
+    services: Services, context: RequestContext, request: MetadataRequest
+) -> Body:
     await services.suspected_brokers.decided()
-    answer = _answer(services, context, request, {})
-    return await answer if isinstance(answer, Coroutine) else answer
+    response = _respond(services, context, request, {})
+    return await response if isinstance(response, Coroutine) else response
 
 
-async def _create_and_answer(
+async def _create_and_respond(
     services: Services, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> Body:
     refused = await services.topic_creation.create_by_name(missing)
     codes = {name: error.code for name, error in refused.items()}
-    answer = _answer(services, context, request, codes)
-    return await answer if isinstance(answer, Coroutine) else answer
+    response = _respond(services, context, request, codes)
+    return await response if isinstance(response, Coroutine) else response
 
 
-def _answer(
+def _respond(
     services: Services, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
 ) -> Body | Coroutine[Any, Any, Body]:
     is_all = _is_all_topics(context, request)
-    topics = _all_topics(services, request) if is_all else _asked_topics(services, context, request, refused)
+    topics = (
+        _all_topics(services, request) if is_all else _requested_topics(services, context, request, refused)
+    )
     count = sum(len(topic.partitions) for topic in _topics(services, context, request))
     if count + len(request.topics or ()) <= PARTS_AT_ONCE_MAX:
         return (encode(_response(services, context, request, list(topics)), context.api_version),)
     if not is_all:
         return _make_large(services, context, request, topics)
     kept = _kept(services, context, request, services.image.version)
-    return (kept,) if kept is not None else _answer_all(services, context, request)
+    return (kept,) if kept is not None else _respond_with_all(services, context, request)
 
 
-async def _answer_all(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
+async def _respond_with_all(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
     asked_at = services.image.version
     async with services.metadata_cache.building:
         kept = _kept(services, context, request, asked_at)
@@ -107,9 +111,9 @@ async def _answer_all(services: Services, context: RequestContext, request: Meta
             return (kept,)
         began_at = services.image.version
         brokers = brokers_seen_by(services, context.connection.listener)
-        (answer,) = await _make_large(services, context, request, _all_topics(services, request))
-        services.metadata_cache.put(_key(context, request), began_at, brokers, answer)
-        return (answer,)
+        (response,) = await _make_large(services, context, request, _all_topics(services, request))
+        services.metadata_cache.put(_key(context, request), began_at, brokers, response)
+        return (response,)
 
 
 async def _make_large(
@@ -136,7 +140,7 @@ def _key(context: RequestContext, request: MetadataRequest) -> Hashable:
 def _kept(
     services: Services, context: RequestContext, request: MetadataRequest, version: int
 ) -> bytes | None:
-    """The answer about all topics, if it has been made since the image was at this version."""
+    """The response about all topics, if it has been made since the image was at this version."""
     brokers = brokers_seen_by(services, context.connection.listener)
     return services.metadata_cache.find(_key(context, request), version, brokers)
 
@@ -167,7 +171,7 @@ def _all_topics(services: Services, request: MetadataRequest) -> Iterator[Metada
             yield topic_response(image, topic, _operations(request))
 
 
-def _asked_topics(
+def _requested_topics(
     services: Services, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
 ) -> Iterator[MetadataResponseTopic]:
     image, operations = services.image, _operations(request)

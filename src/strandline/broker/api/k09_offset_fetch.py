@@ -104,7 +104,7 @@ def _group(
             if context.api_version < _TOPIC_IDS_FROM or name in services.image.topics
         )
     else:
-        topics = tuple(_asked_topic(services, context, offsets, topic) for topic in asked.topics)
+        topics = tuple(_requested_topic(services, context, offsets, topic) for topic in asked.topics)
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
@@ -120,7 +120,7 @@ def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResp
     )
 
 
-def _asked_topic(
+def _requested_topic(
     services: Services, context: RequestContext, offsets: _Visible, topic: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     if context.api_version < _TOPIC_IDS_FROM:

@@ -17,6 +17,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
+from strandline.telemetry import loggers
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 REQUEST = InitProducerIdRequest
@@ -75,6 +76,13 @@ async def _begin(
     except KafkaError as error:
         is_old = version < _PRODUCER_FENCED_FROM and error.code == ErrorCode.PRODUCER_FENCED
         return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
+    if decided.code == ErrorCode.NONE:
+        services.node.events.named(loggers.TRANSACTIONS).info(
+            "producer begins, and those before it are fenced",
+            transactional_id=transactional_id,
+            producer_id=decided.identity.producer_id,
+            epoch=decided.identity.epoch,
+        )
     return InitProducerIdResponse(
         throttle_time_ms=0,
         error_code=decided.code,

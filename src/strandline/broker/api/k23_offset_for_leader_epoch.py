@@ -25,17 +25,17 @@ async def handle(
 ) -> OffsetForLeaderEpochResponse:
     topics = []
     for topic in request.topics:
-        answers = []
+        end_offsets = []
         for partition in topic.partitions:
             try:
-                answers.append(await _answer(services, topic.topic, partition))
+                end_offsets.append(await _end_offset(services, topic.topic, partition))
             except KafkaError as error:
-                answers.append(EpochEndOffset(error_code=error.code, partition=partition.partition))
-        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=tuple(answers)))
+                end_offsets.append(EpochEndOffset(error_code=error.code, partition=partition.partition))
+        topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=tuple(end_offsets)))
     return OffsetForLeaderEpochResponse(throttle_time_ms=0, topics=tuple(topics))
 
 
-async def _answer(services: Services, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
+async def _end_offset(services: Services, topic: str, partition: OffsetForLeaderPartition) -> EpochEndOffset:
     replica = await services.replicas.open_led(topic, partition.partition)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)

@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers and groups, with where it comes from.
 
-Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: a broker has no loggers whose level
-could be set, so the list of them is empty; client metrics subscriptions, of which there are none, are refused.
+Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: the loggers of
+a broker are those of its parts; client metrics subscriptions, of which there are none, are refused.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
+from strandline.broker.api.broker_loggers import check_broker, describe_loggers
 from strandline.broker.api.services import Services
 from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
@@ -42,10 +43,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     results = _results(services, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
         return (encode(_response(list(results)), context.api_version),)
-    return _answer_large(services, context, results)
+    return _respond_in_steps(services, context, results)
 
 
-async def _answer_large(
+async def _respond_in_steps(
     services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
     made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
@@ -68,10 +69,10 @@ def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[De
                 overrides = services.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
                 key = (frozenset(overrides.items()), resource.configuration_keys)
                 if key not in shared:
-                    shared[key] = _answers(_entries(services, resource), request)
+                    shared[key] = _described_entries(_entries(services, resource), request)
                 configs = shared[key]
             else:
-                configs = _answers(_entries(services, resource), request)
+                configs = _described_entries(_entries(services, resource), request)
         except KafkaError as error:
             code, message = ErrorCode(error.code), error.message
         yield DescribeConfigsResult(
@@ -104,11 +105,8 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
             )
         return describe_broker(services.configs, services.node.node_id if name else None, wanted)
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
-        if name != str(services.node.node_id):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"This is broker {services.node.node_id}, not {name!r}."
-            )
-        return ()
+        check_broker(services.node.node_id, name)
+        return describe_loggers(services.node.events, wanted)
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
@@ -118,13 +116,15 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
     )
 
 
-def _answers(
+def _described_entries(
     entries: tuple[DescribedConfig, ...], request: DescribeConfigsRequest
 ) -> tuple[DescribeConfigsResourceResult, ...]:
-    return tuple(_answer(entry, request) for entry in entries)
+    return tuple(_described_entry(entry, request) for entry in entries)
 
 
-def _answer(entry: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _described_entry(
+    entry: DescribedConfig, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.name,

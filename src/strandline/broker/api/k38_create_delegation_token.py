@@ -1,7 +1,8 @@
 """CreateDelegationToken (key 38), versions 1 to 3: makes a token for the user who asks (KIP-48, KIP-373).
 
 The controller decides. Errors: DELEGATION_TOKEN_AUTH_DISABLED without delegation.token.secret.key,
-DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, INVALID_PRINCIPAL_TYPE, UNSUPPORTED_VERSION while metadata.version is below 3.6-IV2.
+DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, INVALID_PRINCIPAL_TYPE, UNSUPPORTED_VERSION while metadata.version is
+below 3.6-IV2.
 """
 
 from __future__ import annotations

@@ -7,12 +7,15 @@ Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORA
 
 from __future__ import annotations
 
-from strandline.base.errors import KafkaError
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.broker_loggers import alter_loggers, check_broker
 from strandline.broker.api.config_resources import alter, refusal
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
 from strandline.config import ConfigAlteration, alter_broker
+from strandline.controller.image import BROKER_LOGGER_RESOURCE
 from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -24,10 +27,15 @@ REQUEST = IncrementalAlterConfigsRequest
 async def handle(
     services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    answers = await alter(
+    loggers = [each for each in request.resources if each.resource_type == BROKER_LOGGER_RESOURCE]
+    answers = tuple(_alter_loggers(services, each, request.validate_only) for each in loggers)
+    others = tuple(each for each in request.resources if each.resource_type != BROKER_LOGGER_RESOURCE)
+    if not others and loggers:
+        return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
+    answers += await alter(
         services,
         context,
-        request.resources,
+        others,
         lambda resource: alter_broker(
             services.configs,
             resource.resource_name,
@@ -37,6 +45,18 @@ async def handle(
         AlterConfigsResourceResponse,
     )
     return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
+
+
+def _alter_loggers(
+    services: Services, resource: AlterConfigsResource, validate_only: bool
+) -> AlterConfigsResourceResponse:
+    changes = [ConfigAlteration(each.name, each.config_operation, each.value) for each in resource.configs]
+    try:
+        check_broker(services.node.node_id, resource.resource_name)
+        alter_loggers(services.node.events, changes, validate_only=validate_only)
+    except KafkaError as error:
+        return refusal(resource, error, AlterConfigsResourceResponse)
+    return refusal(resource, KafkaError(ErrorCode.NONE), AlterConfigsResourceResponse)
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:

@@ -36,7 +36,8 @@ def handle(
     topics = []
     for topic in request.topics:
         partitions = tuple(
-            _answer(services, topic.name, p, request.replica_id, request.max_bytes) for p in topic.partitions
+            _partition_snapshot(services, topic.name, p, request.replica_id, request.max_bytes)
+            for p in topic.partitions
         )
         topics.append(ResponseTopicSnapshot(name=topic.name, partitions=partitions))
     return FetchSnapshotResponse(
@@ -47,7 +48,7 @@ def handle(
     )
 
 
-def _answer(
+def _partition_snapshot(
     services: Services, topic: str, asked: PartitionSnapshot, replica_id: int, size_max: int
 ) -> ResponsePartitionSnapshot:
     core, store = services.quorum.core, services.quorum.store

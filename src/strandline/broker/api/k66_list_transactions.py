@@ -29,7 +29,7 @@ def handle(
         transaction
         for runtime in services.transactions.shards()
         for transaction in runtime.shard.transactions.values()
-        if _is_wanted(request, transaction, services.clock.wall_ms())
+        if _matches_filters(request, transaction, services.clock.wall_ms())
     ]
     if request.transactional_id_pattern:
         try:
@@ -59,7 +59,7 @@ def _refused(code: int) -> ListTransactionsResponse:
     )
 
 
-def _is_wanted(request: ListTransactionsRequest, transaction: Transaction, now_ms: int) -> bool:
+def _matches_filters(request: ListTransactionsRequest, transaction: Transaction, now_ms: int) -> bool:
     if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
         return False
     if request.state_filters and STATE_NAMES[transaction.state] not in request.state_filters:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.base.tokens import Token
+from strandline.broker.coordinator import group_events
 from strandline.broker.coordinator.runtime import CommitWaiter, CoordinatorRuntime, coordinator_error
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.delayed_produce import PendingAppend
@@ -28,6 +29,7 @@ from strandline.groups.consumer.requests import Join, heartbeat_refused
 from strandline.groups.result import CoordinatorResult, ResponseValue
 from strandline.groups.shard import GroupShard
 from strandline.partition.open_transactions import VerificationGuard
+from strandline.telemetry import loggers
 from strandline.wire.api.k11_join_group import JoinGroupResponse
 from strandline.wire.api.k14_sync_group import SyncGroupResponse
 from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
@@ -66,6 +68,7 @@ class GroupRuntime(CoordinatorRuntime):
         self._queued_count = 0  # of its offsets
         self._joining: list[Join] = []
         self._found_end = self._end_offset
+        self._events = node.events.named(loggers.GROUPS)
         self._commit_timeout_s = node.config.int("offsets.commit.timeout.ms") / 1000
 
     def run(self, result: CoordinatorResult) -> None:
@@ -179,6 +182,8 @@ class GroupRuntime(CoordinatorRuntime):
             self._committed.will_change(result.entries, result.commits, end_offset)
         for entry in result.entries:
             self.shard.apply(entry.key, entry.value)
+        if result.entries:
+            group_events.tell_written(self._events, result)
         for changes in result.commits:
             self.shard.offsets.put(changes)
         if is_committed:
@@ -291,6 +296,7 @@ class GroupRuntime(CoordinatorRuntime):
         self._timer = None
         self.write_queued()
         for result in self.shard.expire(self.now()):
+            group_events.tell_expired(self._events, result)
             self.run(result)
         self._arm()
 

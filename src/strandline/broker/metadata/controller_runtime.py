@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
+from strandline.broker.metadata.decision_log import events_of, tell
 from strandline.broker.nodes import is_gone
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import (
@@ -33,10 +34,12 @@ from strandline.controller.image import BrokerRegistration
 from strandline.controller.state import ControllerState
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
+from strandline.telemetry import loggers
+from strandline.telemetry.controller_metrics import ControllerMetrics
 from strandline.telemetry.events import Events
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature
+from strandline.wire.records.metadata import BrokerEndpoint, BrokerFeature, PartitionChangeRecord
 from strandline.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -68,7 +71,7 @@ class ControllerRuntime:
         self.state = new_state()
         self._clock = clock
         self._network = network
-        self._events = events
+        self._events = events.named(loggers.CONTROLLER)
         self._tasks = tasks
         self._node_id = node_id
         self._cluster_id = cluster_id
@@ -76,6 +79,7 @@ class ControllerRuntime:
         self._inter_broker_listener = inter_broker_listener
         self._bootstrap = bootstrap
         self.quorum: RaftNode | None = None
+        self.metrics = ControllerMetrics()
         self.is_active = False
         # Everything before this offset is in the state.
         self._applied = 0
@@ -128,6 +132,7 @@ class ControllerRuntime:
 
     def _activate(self) -> None:
         self.is_active = True
+        self.metrics.activations += 1
         now = self._clock.monotonic()
         # Whoever was alive a moment ago has a whole session to show it again.
         for broker in self.state.image.brokers.values():
@@ -180,12 +185,32 @@ class ControllerRuntime:
             # What it rests on may not be committed yet.
             await quorum.settled()
             return planned.response
+        began = self._clock.monotonic()
+        decisions = events_of(planned.records, self.state.image)
         committed = quorum.append(planned.records)
+        elections = self._count_elections(planned.records)
         for record in planned.records:
             self.state.apply(record)
         self._applied = quorum.end_offset
         await committed
+        took_s = self._clock.monotonic() - began
+        self.metrics.commits.observe(took_s)
+        for _ in range(elections):
+            self.metrics.elections.observe(took_s)
+        tell(self._events, decisions)
         return planned.response
+
+    def _count_elections(self, records: tuple[Message, ...]) -> int:
+        """How many partitions get a leader by records that are about to be applied."""
+        count = 0
+        for record in records:
+            if isinstance(record, PartitionChangeRecord) and record.leader >= 0:
+                count += 1
+                topic = self.state.image.topics_by_id[record.topic_id]
+                before = topic.partitions.get(record.partition_id)
+                if before is not None and record.leader not in (*before.in_sync, *before.eligible_leaders):
+                    self.metrics.unclean_elections += 1
+        return count
 
     def check_active(self) -> None:
         if not self.is_active:
@@ -363,6 +388,7 @@ class ControllerRuntime:
             del self._sessions[broker_id]
             broker = self.state.image.brokers.get(broker_id)
             if broker is not None and not broker.fenced:
+                self.metrics.sessions_expired += 1
                 self._events.warn("broker session expired", broker=broker_id)
                 self._tasks.start(self._fence(broker_id, broker.epoch))
         self._arm()

@@ -26,6 +26,7 @@ from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import UNKNOWN_DIRECTORY
 from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
+from strandline.telemetry.traffic import Traffic
 
 # From this one on a replica says which high watermark it knows (KIP-1166).
 _FETCH_VERSION: Final = 18
@@ -53,6 +54,7 @@ class RaftClient:
         self._events = events
         self._settings = settings
         self._peers: dict[tuple[int, Address], NodeClient] = {}
+        self.traffic = Traffic()
         # A voter says that it belongs to another cluster.
         self.is_stranger = False
 
@@ -251,7 +253,7 @@ class RaftClient:
         if peer is None:
             for known in [key for key in self._peers if node_id >= 0 and key[0] == node_id]:
                 self._peers.pop(known).close()
-            peer = NodeClient(self._network, f"quorum-{self._own.replica_id}", *address)
+            peer = NodeClient(self._network, f"quorum-{self._own.replica_id}", *address, self.traffic)
             self._peers[node_id, address] = peer
             peer.on_lost = lambda: self.lost(node_id)
         return peer

@@ -40,6 +40,7 @@ from strandline.quorum.roles import Follower, Role
 from strandline.quorum.settings import QuorumSettings
 from strandline.quorum.voters import Voter, VoterSet
 from strandline.telemetry.events import Events
+from strandline.telemetry.traffic import Traffic
 from strandline.wire.codec import encode
 from strandline.wire.records import control
 from strandline.wire.records.framing import LEADER_CHANGE, control_batch, metadata_batch
@@ -129,6 +130,7 @@ class RaftNode:
         self._disk_retry = DiskRetry(events, "the metadata log", lambda: self.is_stopped)
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
+        self.applied_ms = 0  # the time at which something was applied last
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
 
     # Starting and stopping
@@ -181,6 +183,10 @@ class RaftNode:
     @property
     def is_leader(self) -> bool:
         return self.core.led_from is not None
+
+    @property
+    def traffic(self) -> Traffic:
+        return self._peers.traffic
 
     @property
     def leader_id(self) -> int:
@@ -419,6 +425,7 @@ class RaftNode:
                 self._listener.committed(message, end)
             applied = end
         self._applied = max(applied, high_watermark)
+        self.applied_ms = self._clock.wall_ms()
         self._listener.published(self._applied)
         while self._waiting and self._waiting[0][0] <= high_watermark:
             _, _, future = self._waiting.popleft()

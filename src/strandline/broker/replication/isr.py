@@ -32,6 +32,7 @@ from strandline.wire.api.k56_alter_partition import (
     TopicData,
 )
 
+UPDATES_FAILED: Final = "isr_updates_failed"
 _AGAIN_S: Final = 0.1
 _TAKEN_BACK: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
 _REPEATED: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.REQUEST_TIMED_OUT)
@@ -153,8 +154,10 @@ class IsrUpdater:
                 continue  # the image was faster
             if result is None or result.error_code in _REPEATED:
                 again.append((replica, leader))
-            elif result.error_code in _TAKEN_BACK:
-                leader.proposal_failed()
+            elif result.error_code != ErrorCode.NONE:
+                self._node.counters.add(UPDATES_FAILED)
+                if result.error_code in _TAKEN_BACK:
+                    leader.proposal_failed()
             elif _is_expansion(result, leader):
                 replica.in_sync_decided(result.isr, result.partition_epoch)
         return again

@@ -157,7 +157,14 @@ class LogDirMover:
         log.restart_at(replica.log.log_start_offset)
         role = PartitionFollower(node_id=self._node.node_id, leader_id=-1, epoch=_EPOCH_MAX, high_watermark=0)
         return Replica(
-            move.partition, replica.topic_id, replica.config, move.target, log, role, self._node.clock
+            move.partition,
+            replica.topic_id,
+            replica.config,
+            move.target,
+            log,
+            role,
+            self._node.clock,
+            replica.metrics,
         )
 
     def _discard(self, copy: Replica) -> None:

@@ -25,6 +25,7 @@ from strandline.partition.refused_batches import RefusedBatches, error_after
 from strandline.ports.clock import Clock
 from strandline.storage.directory import LogDirectory
 from strandline.storage.log import Log
+from strandline.telemetry.topic_metrics import TopicMetrics
 from strandline.wire.record_batch import (
     LOG_APPEND_TIME_FLAG,
     TRANSACTIONAL_FLAG,
@@ -66,6 +67,7 @@ class Replica:
         "is_switching",
         "last_flush_ms",
         "log",
+        "metrics",
         "partition",
         "producers",
         "role",
@@ -82,12 +84,14 @@ class Replica:
         log: Log,
         role: PartitionLeader | PartitionFollower,
         clock: Clock,
+        metrics: TopicMetrics,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
         self.directory = directory
         self.log = log
         self.role = role
+        self.metrics = metrics  # of its topic on this node
         producers = log.producers
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
@@ -279,8 +283,12 @@ class Replica:
             self._advanced()  # a deletion of records may wait for it
 
     def in_sync_decided(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
+        before = len(self.leader.in_sync)
         if self.leader.decided(in_sync, partition_epoch, self.config.min_insync_replicas):
             self._advanced()
+        if (after := len(self.leader.in_sync)) != before:
+            self.metrics.isr_shrinks += after < before
+            self.metrics.isr_expands += after > before
         # Whoever waits for acknowledgements must see that the set is too small now.
         self.wake_all()
 

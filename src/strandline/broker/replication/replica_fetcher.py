@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -50,13 +50,14 @@ _TROUBLE_S: Final = 0.5
 class FetchState:
     """A partition that is fetched, with what the leader was told of it last."""
 
-    __slots__ = ("held_until", "replica", "sent", "trouble")
+    __slots__ = ("held_until", "leader_high_watermark", "replica", "sent", "trouble")
 
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.sent: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
         self.held_until = 0.0
         self.trouble = ""  # why it could not be written, as it was said
+        self.leader_high_watermark = -1  # as the latest response said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class LeaderFetcher:
         self._node = parts.node
         self._leader_id = leader_id
         self._number = number  # of several fetchers from the same broker
-        self._followed: dict[TopicPartition, FetchState] = {}
+        self.followed: dict[TopicPartition, FetchState] = {}
         self._forgotten: list[tuple[bytes, int]] = []
         self._session_id = 0
         self._session_epoch = 0
@@ -91,13 +92,13 @@ class LeaderFetcher:
         self._task: asyncio.Task[Any] | None = None
 
     def follow(self, replica: Replica) -> None:
-        self._followed[replica.partition] = FetchState(replica)
+        self.followed[replica.partition] = FetchState(replica)
         self._fetch_now()
         if self._task is None:
             self._task = self._node.tasks.start(self._run())
 
     def unfollow(self, partition: TopicPartition) -> None:
-        followed = self._followed.pop(partition, None)
+        followed = self.followed.pop(partition, None)
         if followed is not None:
             self._forget(followed)
 
@@ -122,7 +123,7 @@ class LeaderFetcher:
     async def _run(self) -> None:
         backoff_s = self._node.config.int("replica.fetch.backoff.ms") / 1000
         while True:
-            if not self._followed:
+            if not self.followed:
                 self._more.clear()
                 await self._more.wait()
             try:
@@ -142,7 +143,7 @@ class LeaderFetcher:
     def _reset_session(self) -> None:
         self._session_id = self._session_epoch = 0
         self._forgotten.clear()
-        for followed in self._followed.values():
+        for followed in self.followed.values():
             followed.sent = None
 
     async def _fetch_once(self) -> None:
@@ -167,16 +168,16 @@ class LeaderFetcher:
         for topic in response.responses:
             name = self._node.topic_name(topic.topic_id)
             for data in topic.partitions:
-                followed = self._followed.get(TopicPartition(name, data.partition_index))
+                followed = self.followed.get(TopicPartition(name, data.partition_index))
                 if followed is not None:
                     self._take(followed, data)
         if not self._session_id:
             # The leader has no room for a session, and remembers nothing of this: the next request names all again.
-            for followed in self._followed.values():
+            for followed in self.followed.values():
                 followed.sent = None
 
     def _has_sent(self) -> bool:
-        return any(followed.sent is not None for followed in self._followed.values())
+        return any(followed.sent is not None for followed in self.followed.values())
 
     def _connect(self) -> NodeClient:
         listener = self._node.config.inter_broker_listener_name
@@ -196,7 +197,7 @@ class LeaderFetcher:
         size_max = config.int("replica.fetch.max.bytes")
         now = self._node.clock.monotonic()
         by_topic: dict[bytes, list[FetchPartition]] = {}
-        for followed in self._followed.values():
+        for followed in self.followed.values():
             replica = followed.replica
             if followed.held_until > now or replica.has_unsaved_cut or replica.is_switching:
                 continue
@@ -273,9 +274,11 @@ class LeaderFetcher:
                     if self._parts.quota.lists(replica, self._node.node_id):
                         self._parts.quota.note(len(data.records))
                     replica.append_fetched(memoryview(data.records), self._node.clock.wall_ms())
+                    replica.metrics.replication_bytes_in += len(data.records)
                     if replica.has_unsaved_cut:
                         self._save_soon(followed)
                 replica.leader_high_watermark(data.high_watermark)
+                followed.leader_high_watermark = data.high_watermark
                 if data.log_start_offset > replica.log.log_start_offset:
                     replica.log.advance_start(min(data.log_start_offset, replica.log.log_end_offset))
                 followed.trouble = ""
@@ -340,7 +343,7 @@ class LeaderFetcher:
             start = await self._leader_offset(replica, _EARLIEST)
         except OSError:
             return
-        if end is None or start is None or self._followed.get(replica.partition) is not followed:
+        if end is None or start is None or self.followed.get(replica.partition) is not followed:
             return  # meanwhile it was deleted, or has another leader
         if (replica.log.cuts, replica.log.log_end_offset) != refused:
             return  # it was fetched again meanwhile: what came since must not go for an answer from before
@@ -443,6 +446,11 @@ class ReplicaFetcher:
         known = self._followed.pop(partition, None)
         if known is not None:
             known[0].unfollow(partition)
+
+    def followed(self) -> Iterator[FetchState]:
+        """The partitions that this node fetches."""
+        for fetcher in list(self._fetchers.values()):
+            yield from list(fetcher.followed.values())
 
     def stop(self) -> None:
         for fetcher in self._fetchers.values():

@@ -31,6 +31,7 @@ from strandline.storage.files import FileTable
 from strandline.storage.log import Log
 from strandline.storage.log_loader import EVERYWHERE, LoadedLog, LoadRequest, load_log
 from strandline.telemetry.events import Events
+from strandline.telemetry.topic_metrics import AllTopicsMetrics
 
 # Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
 _SAY_PASSING_S: Final = 10.0
@@ -52,6 +53,7 @@ class Replicas:
         clock: Clock,
         random: Random,
         events: Events,
+        metrics: AllTopicsMetrics,
     ) -> None:
         self._node_id = node_id
         self._image = image
@@ -64,6 +66,7 @@ class Replicas:
         self._clock = clock
         self._random = random
         self._events = events
+        self._metrics = metrics
         # Open replicas, by topic name and partition: the hot path looks here first.
         self.by_topic: dict[str, dict[int, Replica]] = {}
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
@@ -252,7 +255,8 @@ class Replicas:
         state = self.state_here(*partition)  # it may have changed while the log was opened
         role = self._role(partition, state, log)
         _begin_epoch(role, log)
-        replica = Replica(partition, topic_id, config, directory, log, role, self._clock)
+        metrics = self._metrics.of(partition.topic)
+        replica = Replica(partition, topic_id, config, directory, log, role, self._clock, metrics)
         self.by_topic.setdefault(partition.topic, {})[partition.partition] = replica
         return replica
 
@@ -429,6 +433,7 @@ class Replicas:
         for index in [tp.partition for tp in self._on_disk if tp.topic == topic]:
             self._remove(TopicPartition(topic, index))
         self.by_topic.pop(topic, None)
+        self._metrics.forget(topic)
 
     def _remove(self, partition: TopicPartition) -> None:
         directory, path = self._on_disk.pop(partition)

@@ -29,17 +29,17 @@ from strandline.broker.security.authentication import Authentication
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
 from strandline.broker.server.request_batching import RequestBatcher
-from strandline.broker.server.request_context import HEADER, Body, RequestContext
+from strandline.broker.server.request_context import API_VERSIONS, Body, RequestContext, read_header
 from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.security.principal import ANONYMOUS
 from strandline.storage.segment import Slice
-from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
+from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
+from strandline.wire.api_index import API_INDEX
 from strandline.wire.codec import DecodeError, EncodeError
-from strandline.wire.compiler import skip_tags
 
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
@@ -47,7 +47,11 @@ GATHERED_BYTES_MAX: Final = 64 * 1024
 # Below this a region of a file is read and sent with what is around it: the system calls cost more than the copy.
 SENT_FROM_FILE_MIN: Final = 16 * 1024
 
-_API_VERSIONS: Final = 18
+# For a peer that speaks another protocol.
+_ADVICE: Final = {
+    "TLS": "the client has security.protocol=SSL or SASL_SSL, and this listener does not",
+    "HTTP": "this is a port of Kafka's protocol",
+}
 _RESPONSE_HEAD: Final = Struct(">ii")
 _TAGGED_RESPONSE_HEAD: Final = Struct(">iix")
 
@@ -67,8 +71,10 @@ class ServerContext:
     node: NodeContext
     clock: Clock
     events: Events
+    connection_events: Events
+    request_events: Events
     tasks: TaskScope
-    counters: Counters
+    requests: RequestMetrics
     dispatch: Dispatcher
     batcher: RequestBatcher
     memory: RequestMemory
@@ -98,6 +104,12 @@ class ClientConnection:
         self._charged = 0
         self._is_incomplete = False  # a part of a request is here
         self.last_active = 0.0
+        self._arrived_at: float | None = None  # when what is deferred came
+        self._measured_to = 0.0  # the time of the requests up to here is accounted for
+        self._sending: RequestTimes | None = None  # of the latest response
+        self._unsent: tuple[RequestTimes, float] | None = (
+            None  # whose response waits for the peer, and since when
+        )
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
         self.buffer = self._frames.buffer
 
@@ -116,12 +128,17 @@ class ClientConnection:
             self._pause()
         elif verdict == "refuse":
             connection.abort()
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("connected", peer=self.peer_address, listener=self.listener, verdict=verdict)
 
     def received(self, size: int) -> None:
         if self._frames.received(size):
             if not self._is_deferred:
                 self._is_deferred = self._server.batcher.should_defer(self)
-                if not self._is_deferred:
+                if self._is_deferred:
+                    self._arrived_at = self._clock.monotonic()
+                else:
                     self._pump()
         elif self._frames.is_full:
             self._pump()  # a large request, or one that is to be received into a buffer of its own
@@ -144,12 +161,21 @@ class ClientConnection:
         gathered, self._gathered = self._gathered, None
         if gathered and self._connection is not None:
             self._connection.send(gathered)
+            if self._connection.unsent_bytes:
+                self._note_unsent()
 
     def drained(self) -> None:
         self.last_active = self._clock.monotonic()
+        if self._unsent is not None:
+            times, since = self._unsent
+            self._unsent = None
+            times.sent(self.last_active - since)
         self._resume()
 
     def lost(self, error: Exception | None) -> None:
+        events = self._server.connection_events
+        if events.is_debug:
+            events.debug("disconnected", peer=self.peer_address, error=error or "none")
         self._connection = None
         self._server.memory.complete(self)
         self._release_charge()
@@ -199,7 +225,7 @@ class ClientConnection:
 
     def _pump(self) -> None:
         """Handles the complete requests that are here, as long as the connection may go on."""
-        self.last_active = self._clock.monotonic()
+        self.last_active = self._measured_to = self._clock.monotonic()
         is_outermost = self._gathered is None
         if is_outermost:
             self._gathered = bytearray()
@@ -221,10 +247,14 @@ class ClientConnection:
                     self._pause()
                 if not frames.small_end:
                     return  # as it is with most
-        except (BadFrame, DecodeError) as error:
+        except BadFrame as error:
+            self._send_gathered()
+            self._fail(str(error), error.protocol)
+        except DecodeError as error:
             self._send_gathered()
             self._fail(str(error))
         finally:
+            self._arrived_at = None
             if is_outermost:
                 self._send_gathered()
                 self._gathered = None
@@ -235,6 +265,13 @@ class ClientConnection:
         if gathered and self._connection is not None:
             self._gathered = bytearray()
             self._connection.send(gathered)
+            if self._connection.unsent_bytes:
+                self._note_unsent()
+
+    def _note_unsent(self) -> None:
+        """The peer does not take its responses as fast as they come."""
+        if self._unsent is None and self._sending is not None:
+            self._unsent = (self._sending, self._clock.monotonic())
 
     def _receive_more(self) -> None:
         """A request is here in part: has memory granted for the rest of it, as far as it has arrived."""
@@ -255,21 +292,29 @@ class ClientConnection:
             self._server.memory.release(charged)
 
     def _handle(self, frame: memoryview) -> None:
-        context = self._read_header(frame)
-        self._server.counters.values["requests"] += 1
-        if self.interrupt_long_poll is not None and context.api_key == _API_VERSIONS:
+        context = read_header(self, frame, self._server.dispatch.flexible, self._server.requests)
+        started_at = self._measured_to
+        if self.interrupt_long_poll is not None and context.api_key == API_VERSIONS:
             self.interrupt_long_poll()
+        if self._server.request_events.is_debug:
+            self._tell_request(context)
         try:
             handled = self._server.dispatch.handle(context)
         except EncodeError as error:
             self.cannot_encode(context, error)
             return
-        if not self._waiting:
-            if handled is None:
-                return
-            if type(handled) is tuple or type(handled) is list:  # most requests: nothing to wait for
+        now = self._measured_to = self._clock.monotonic()
+        arrived_at = self._arrived_at or self.last_active
+        if not self._waiting and (handled is None or type(handled) is tuple or type(handled) is list):
+            # Most requests: nothing to wait for.
+            if started_at == arrived_at:
+                context.times.at_once(now - started_at)
+            else:
+                context.times.waited(started_at - arrived_at, now - started_at, 0.0)
+            if handled is not None:
                 self._send(context, handled)
-                return
+            return
+        context.arrived_at, context.started_at, context.handled_at = arrived_at, started_at, now
         self._waiting.append(context)
         if isinstance(handled, CoroutineType):
             self._is_exclusive = True
@@ -277,28 +322,11 @@ class ClientConnection:
         else:
             self._take(context, handled)  # type: ignore[arg-type]
 
-    def _read_header(self, frame: memoryview) -> RequestContext:
-        if len(frame) < HEADER.size:
-            raise DecodeError(f"a request of {len(frame)} bytes")
-        api_key, api_version, correlation_id, client_id_size = HEADER.unpack_from(frame, 0)
-        position = HEADER.size
-        if client_id_size > 0:
-            position += client_id_size
-            if position > len(frame):
-                raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
-        is_flexible = (api_key, api_version) in self._server.dispatch.flexible
-        if is_flexible:
-            try:
-                position = skip_tags(frame, position) if frame[position] else position + 1
-            except IndexError as error:
-                raise DecodeError("a request header that ends too early") from error
-        # Never for ApiVersions, so that anyone can read it.
-        has_tags = is_flexible and api_key != _API_VERSIONS
-        return RequestContext(self, api_key, api_version, correlation_id, frame, position, has_tags)
-
     async def _finish(self, context: RequestContext, work: Coroutine[Any, Any, Finished]) -> None:
         try:
-            self._take(context, await work)
+            finished = await work
+            context.handled_at = self._clock.monotonic()
+            self._take(context, finished)
         except DecodeError as error:
             self._fail(str(error))
         except EncodeError as error:
@@ -333,15 +361,19 @@ class ClientConnection:
     def _complete(self, context: RequestContext, response: Body | None) -> None:
         queue = self._waiting
         context.is_complete = True
+        now = self._clock.monotonic()
         if len(queue) == 1:  # as it is with most
             assert queue[0] is context
             queue.clear()
+            context.observe_waited(now, now)
             if response is not None:
                 self._send(context, response)
             return
         context.response = response
+        context.completed_at = now
         while queue and queue[0].is_complete:
             first = queue.popleft()
+            first.observe_waited(first.completed_at, now)
             if first.response is not None:
                 self._send(first, first.response)
 
@@ -349,6 +381,7 @@ class ClientConnection:
         connection = self._connection
         if connection is None:
             return
+        self._sending = context.times
         gathered = self._gathered
         if (
             gathered is not None and len(response) == 1 and type(part := response[0]) is not Slice
@@ -383,6 +416,8 @@ class ClientConnection:
                     self._send_gathered()
                     connection.send(head)
                     connection.send_file(part.file, part.position, part.size)
+                    if connection.unsent_bytes:
+                        self._note_unsent()
                     head = bytearray()
         except OSError as error:
             # The response's size may have been sent, so nothing else can follow. The next read of the log says why.
@@ -421,12 +456,29 @@ class ClientConnection:
         if was_paused and not self._is_paused and self._connection is not None:
             self._connection.resume_reading()
 
+    def _tell_request(self, context: RequestContext) -> None:
+        self._server.request_events.debug(
+            "request",
+            peer=self.peer_address,
+            api=API_INDEX[context.api_key].name if context.api_key in API_INDEX else context.api_key,
+            version=context.api_version,
+            client=context.client_id or "",
+            bytes=len(context.body),
+        )
+
     def cannot_encode(self, context: RequestContext, error: EncodeError) -> None:
         self._server.events.error("a response cannot be encoded", api_key=context.api_key, error=error)
         self._fail(str(error))
 
-    def _fail(self, why: str) -> None:
-        self._server.events.warn("connection closed", peer=self.peer_address, why=why)
+    def _fail(self, why: str, protocol: str | None = None) -> None:
+        if protocol is not None:
+            text, why = (
+                f"connection closed: {protocol} was sent to a listener that does not speak it",
+                _ADVICE[protocol],
+            )
+        else:
+            text = "connection closed"
+        self._server.connection_events.warn(text, peer=self.peer_address, listener=self.listener, why=why)
         if self._connection is not None:
             self._connection.abort()
 

@@ -30,6 +30,7 @@ class LimitedConnection(Protocol):
     listener: str
     is_controller_listener: bool
     last_active: float
+    software: tuple[str, str]
 
     @property
     def peer_address(self) -> str: ...
@@ -136,14 +137,35 @@ class ConnectionLimits:
         self._by_address: dict[str, int] = {}
         self._addresses: dict[LimitedConnection, str] = {}
         self._is_serving = True
+        self.opened_count = self.ended_count = 0
 
     def __len__(self) -> int:
         return len(self._served) + len(self._quorum)
+
+    @property
+    def held_count(self) -> int:
+        return len(self._held)
+
+    def count_by_listener(self) -> dict[str, int]:
+        """How many connections are open on each listener."""
+        found: dict[str, int] = {}
+        for connection in self._addresses:
+            found[connection.listener] = found.get(connection.listener, 0) + 1
+        return found
+
+    def count_by_software(self) -> dict[tuple[str, str, str], int]:
+        """How many connections are open by the name and version of the client, and by listener."""
+        found: dict[tuple[str, str, str], int] = {}
+        for connection in self._addresses:
+            place = (*connection.software, connection.listener)
+            found[place] = found.get(place, 0) + 1
+        return found
 
     def admit(self, connection: LimitedConnection) -> Literal["serve", "hold", "refuse"]:
         address = connection.peer_address.rpartition(":")[0]
         self._addresses[connection] = address
         self._by_address[address] = self._by_address.get(address, 0) + 1
+        self.opened_count += 1
         if self._by_address[address] > self._per_address_max(address):
             return "refuse"
         if connection.is_controller_listener:
@@ -172,6 +194,7 @@ class ConnectionLimits:
     def ended(self, connection: LimitedConnection) -> None:
         address = self._addresses.pop(connection, None)
         if address is not None:
+            self.ended_count += 1
             self._by_address[address] -= 1
             if not self._by_address[address]:
                 del self._by_address[address]

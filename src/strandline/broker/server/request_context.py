@@ -10,10 +10,13 @@ from strandline.base.buffers import Buffer
 from strandline.groups.members import Caller
 from strandline.security.principal import Principal
 from strandline.storage.segment import Slice
-from strandline.wire.codec import EncodeError
+from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
+from strandline.wire.codec import DecodeError, EncodeError
+from strandline.wire.compiler import skip_tags
 
 # API key, API version, correlation id, size of the client id.
 HEADER: Final = Struct(">hhih")
+API_VERSIONS: Final = 18
 _CLIENT_ID_SIZE: Final = Struct(">h")
 
 # The body of a response: bytes and regions of files, one after the other.
@@ -60,14 +63,19 @@ class RequestContext:
     __slots__ = (
         "api_key",
         "api_version",
+        "arrived_at",
         "body",
+        "completed_at",
         "connection",
         "correlation_id",
+        "handled_at",
         "has_tagged_response_header",
         "is_complete",
         "pending",
         "position",
         "response",
+        "started_at",
+        "times",
     )
 
     def __init__(
@@ -79,6 +87,7 @@ class RequestContext:
         body: memoryview,
         position: int,
         has_tagged_response_header: bool,
+        times: RequestTimes,
     ) -> None:
         self.connection = connection
         self.api_key = api_key
@@ -90,6 +99,12 @@ class RequestContext:
         self.response: Body | None = None  # while it waits for the response of an earlier request
         self.is_complete = False
         self.pending: Cancellable | None = None
+        self.times = times
+        # When it came, when its handler was called and when that was done: known of requests that wait.
+        self.arrived_at: float
+        self.started_at: float
+        self.handled_at: float
+        self.completed_at: float
 
     @property
     def client_id(self) -> str | None:
@@ -114,3 +129,42 @@ class RequestContext:
     def caller(self) -> Caller:
         """The client as the group coordinator notes it."""
         return Caller(self.client_id or "", f"/{self.client_host}", self.api_version)
+
+    def observe_waited(self, completed_at: float, now: float) -> None:
+        """Accounts for the time of a request that waited for its response, which leaves now."""
+        self.times.waited(
+            self.started_at - self.arrived_at,
+            self.handled_at - self.started_at,
+            completed_at - self.handled_at,
+            now - completed_at,
+        )
+
+
+def read_header(
+    connection: ClientChannel,
+    frame: memoryview,
+    flexible: frozenset[tuple[int, int]],
+    requests: RequestMetrics,
+) -> RequestContext:
+    """The request that a frame has, counted. Raises DecodeError; `flexible` has headers with tagged fields."""
+    if len(frame) < HEADER.size:
+        raise DecodeError(f"a request of {len(frame)} bytes")
+    api_key, api_version, correlation_id, client_id_size = HEADER.unpack_from(frame, 0)
+    position = HEADER.size
+    if client_id_size > 0:
+        position += client_id_size
+        if position > len(frame):
+            raise DecodeError(f"a client id of {client_id_size} bytes in a request of {len(frame)}")
+    is_flexible = (api_key, api_version) in flexible
+    if is_flexible:
+        try:
+            position = skip_tags(frame, position) if frame[position] else position + 1
+        except IndexError as error:
+            raise DecodeError("a request header that ends too early") from error
+    # Never for ApiVersions, so that anyone can read it.
+    has_tags = is_flexible and api_key != API_VERSIONS
+    counted = requests.by_version.get((api_key, api_version)) or requests.begin(api_key, api_version)
+    counted.count += 1
+    return RequestContext(
+        connection, api_key, api_version, correlation_id, frame, position, has_tags, counted.times
+    )

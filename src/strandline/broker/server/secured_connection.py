@@ -33,8 +33,8 @@ class TlsClientConnection(ClientConnection):
 
     def lost(self, error: Exception | None) -> None:
         if isinstance(error, TlsError):
-            self._server.counters.add("failed_authentications")
-            self._server.events.warn("TLS failed", peer=self.peer_address, listener=self.listener, why=error)
+            self._server.node.counters.add("failed_authentications")
+            self._server.connection_events.warn("TLS failed", peer=self.peer_address, listener=self.listener, why=error)
         super().lost(error)
 
     def _handle(self, frame: memoryview) -> None:
@@ -44,7 +44,7 @@ class TlsClientConnection(ClientConnection):
             try:
                 self.principal = self._security.principal_of_certificate(subject)
             except AuthenticationFailed as error:
-                self._server.counters.add("failed_authentications")
+                self._server.node.counters.add("failed_authentications")
                 raise DecodeError(str(error)) from None
         super()._handle(frame)
 
@@ -129,8 +129,8 @@ class SaslClientConnection(TlsClientConnection):
         return self._security.failure_delay_s
 
     def login_failed(self, error: AuthenticationFailed) -> None:
-        self._server.counters.add("failed_authentications")
-        self._server.events.warn(
+        self._server.node.counters.add("failed_authentications")
+        self._server.connection_events.warn(
             "login failed",
             peer=self.peer_address,
             listener=self.listener,

@@ -1,7 +1,7 @@
 """`strandline pipeline`: pipelines on Spark, as files. Each action is a module of this package and a line of ACTIONS.
 
-Such a module offers `add_parser(actions, formatter)`, which returns its parser, and `call(options)`, which returns the
-exit status. It imports its dependencies when it is called: every command of `strandline` loads these modules.
+Such a module offers `add_parser(actions)` and `call(options)`, which returns the exit status. It imports its
+dependencies when it is called, so that the help of one action loads none of another's.
 """
 
 from __future__ import annotations
@@ -22,17 +22,13 @@ ACTIONS: Final[dict[str, Any]] = {
 }
 
 
-def add_commands(
-    commands: Any, formatter: type[argparse.HelpFormatter]
-) -> dict[str, argparse.ArgumentParser]:
-    """Adds `pipeline` to the commands, and returns its parsers by name, for the reference page."""
-    group = commands.add_parser("pipeline", help="run pipelines on Spark", formatter_class=formatter)
-    actions = group.add_subparsers(dest="action", required=True, metavar="ACTION")
-    parsers = {f"pipeline {name}": module.add_parser(actions, formatter) for name, module in ACTIONS.items()}
-    return {"pipeline": group, **parsers}
+def add_arguments(pipeline: argparse.ArgumentParser) -> None:
+    actions = pipeline.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for module in ACTIONS.values():
+        module.add_parser(actions)
 
 
-def pipeline(options: argparse.Namespace) -> int:
+def call(options: argparse.Namespace) -> int:
     """Runs an action of `pipeline` and returns the exit status."""
     from strandline.client.errors import KafkaError
     from strandline.spark.runtime.java import NoJavaError

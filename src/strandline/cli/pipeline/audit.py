@@ -12,7 +12,7 @@ from strandline.cli.arguments import count
 _CANNOT = 2
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "audit",
@@ -20,7 +20,6 @@ def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argpars
         description="Compares a ledger of what producers were told with what topics hold, on Spark: what is lost, "
         "duplicated, misplaced or out of order. A row of the ledger has the columns id, topic, partition and offset, "
         "and for the order key and sequence. Exits with 1 if something is wrong and with 2 if it cannot be known.",
-        formatter_class=formatter,
     )
     parser.add_argument(
         "ledger", metavar="LEDGER", help="JSON lines or Parquet: a file or directory; or topic:NAME"

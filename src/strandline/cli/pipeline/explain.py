@@ -8,13 +8,12 @@ import sys
 from typing import Any
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "explain",
         help="say what a spec comes to",
         description="Prints the stages with their columns, the topics, and what is exactly once. Asks no broker.",
-        formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark: columns are left out")

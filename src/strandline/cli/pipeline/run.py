@@ -14,14 +14,13 @@ from strandline.cli.arguments import port
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "run",
         help="run a spec",
         description="Runs a spec until it is done, or until `pipeline stop`, SIGINT or SIGTERM ends it after the batch "
         "that is under way; a second signal ends it at once. Exits with 1 if it fails.",
-        formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--json", action="store_true", help="print a JSON object for each event to stdout")

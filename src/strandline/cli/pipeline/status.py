@@ -8,14 +8,13 @@ import sys
 from typing import Any
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "status",
         help="say how far a pipeline is",
         description="Reads the state that a running pipeline keeps in its checkpoint. Exits with 0 if it runs, is done "
         "or was stopped, and with 1 if it failed, died, or never ran.",
-        formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--json", action="store_true", help="print a JSON object")

@@ -10,14 +10,13 @@ from typing import Any
 from strandline.cli.arguments import seconds
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "stop",
         help="end a running pipeline",
         description="Asks a running pipeline, through its checkpoint, to end after the batch that is under way, and "
         "waits until it has. Exits with 1 if it does not run or does not end in time.",
-        formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument(

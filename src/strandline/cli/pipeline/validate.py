@@ -8,14 +8,13 @@ import sys
 from typing import Any
 
 
-def add_parser(actions: Any, formatter: type[argparse.HelpFormatter]) -> argparse.ArgumentParser:
+def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "validate",
         help="look for mistakes in a spec",
         description="Looks for mistakes in a spec and prints each with its line. The file is read first, then brokers "
         "are asked for its topics, and Spark is started last, to judge SQL. Exits with 1 if there is a mistake.",
-        formatter_class=formatter,
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-brokers", action="store_true", help="do not ask brokers")

@@ -202,7 +202,7 @@ class NodeConnection:
             raise ConnectionFailedError(None, f"{self.node}: not connected")
         self.last_used = self._world.clock.monotonic()
         try:
-            self._channel.send_without_answer(request, version)
+            self._channel.send_without_response(request, version)
         except ChannelClosed as error:
             raise ConnectionFailedError(None, f"{self.node}: {error}") from error
 
@@ -326,7 +326,7 @@ class NodeConnection:
 
 
 class _InFlightRequest:
-    """A request without a response yet, as a channel completes it (rpc.channel.Answer); errors become this client's."""
+    """A request without a response yet: the channel's `ResponseReceiver`. Errors become this client's."""
 
     __slots__ = ("_node", "_on_done", "deadline", "is_done")
 

@@ -12,13 +12,27 @@ from strandline.config.definition import (
     LIST,
     LONG,
     LOW,
+    MEDIUM,
     STRING,
     ConfigKey,
     accepted,
+    active,
     at_least,
+    between,
 )
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
+    active("strandline.metrics.port", INT, -1, between(-1, 65_535), MEDIUM).documented(
+        "Port on which this node serves /metrics, /healthz, /readyz and the lag of groups over HTTP; 0 takes a free "
+        "one, -1 opens none."
+    ),
+    active("strandline.metrics.host", STRING, "localhost", None, MEDIUM).documented(
+        "Address on which that port listens. Whoever reaches it sees the names of topics, groups and clients."
+    ),
+    active("strandline.metrics.series.max", INT, 100_000, at_least(1000), LOW).documented(
+        "Most series of a page of metrics. Metrics with a series for each partition are left out first, each as a "
+        "whole."
+    ),
     accepted(
         "metric.reporters",
         LIST,

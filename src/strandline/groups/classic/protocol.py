@@ -357,6 +357,7 @@ class ClassicGroupProtocol(ClassicRebalance):
             if waits or member.sync_token is not None:
                 return result  # a member that waits for us has not missed a heartbeat
             self._remove(group, member, result)
+            result.expired.append((group.group_id, member_id))
             return self._after_removal(group, now, result)
         return result
 

@@ -159,6 +159,7 @@ class ClassicRebalance:
             for member_id in list(group.pending_sync):
                 group.remove(member_id)
                 self._timers.cancel((SESSION, group.group_id, member_id))
+                result.expired.append((group.group_id, member_id))
             return self._begin_rebalance(group, now, result)
         return result
 

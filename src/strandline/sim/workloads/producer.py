@@ -202,7 +202,7 @@ class SequencedProducer:
                 if not self._identity.is_draining:
                     self._fill(batches_max)
                 if self.has_under_way:
-                    await self._take_answer()
+                    await self._take_response()
                 elif self._identity.is_draining:
                     await asyncio.sleep(_RETRY_SECONDS)
             except Disconnected:
@@ -280,10 +280,10 @@ class SequencedProducer:
         )
         return self._client.send(produce_request(self.topic, self.partition, data, acks=self.acks), _BY_NAME)
 
-    async def _take_answer(self) -> None:
+    async def _take_response(self) -> None:
         batch, under_way = self._pending[0]
         assert under_way is not None
-        response = await _answer(under_way)
+        response = await _response_of(under_way)
         answer = response.responses[0].partition_responses[0]
         code = answer.error_code
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
@@ -306,13 +306,13 @@ class SequencedProducer:
         client raise its epoch."""
         for batch, under_way in list(self._pending)[1:]:
             assert under_way is not None
-            response = await _answer(under_way)
+            response = await _response_of(under_way)
             code = response.responses[0].partition_responses[0].error_code
             if code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and not self._identity.is_draining:
                 raise ProduceRefused(
                     f"{self.name} batch {batch.number}: out of order after {self.refusals[-1]}"
                 )
-        self._forget_answers()
+        self._forget_responses()
         await asyncio.sleep(_RETRY_SECONDS)
         if self._node is None and self._client is not None:
             self._client.abort()  # another may lead by now
@@ -322,17 +322,17 @@ class SequencedProducer:
         if self._client is not None:
             self._client.abort()
         self._client = None
-        self._forget_answers()
+        self._forget_responses()
         await asyncio.sleep(_RETRY_SECONDS * (0.5 + self._chance.random()))
 
-    def _forget_answers(self) -> None:
+    def _forget_responses(self) -> None:
         if self.is_idempotent:
             self._pending = deque((batch, None) for batch, _ in self._pending)
         else:
             self._pending.clear()
 
 
-async def _answer(under_way: Future[Any]) -> ProduceResponse:
+async def _response_of(under_way: Future[Any]) -> ProduceResponse:
     try:
         answer = await asyncio.wait_for(asyncio.shield(under_way), _ANSWER_SECONDS_MAX)
     except TimeoutError as error:

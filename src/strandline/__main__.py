@@ -1,0 +1,10 @@
+"""`python -m strandline` is the `strandline` command."""
+
+from __future__ import annotations
+
+import sys
+
+from strandline.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""The page of metrics of a node: its collectors, in the order in which they are given room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from strandline.ports.clock import Clock
+from strandline.telemetry.exposition import Families, Family, render
+
+# The node's other work waits for at most about this long while a page is made.
+SLICE_S: Final = 0.004
+
+Collector = Callable[[], Families]
+
+
+class MetricsPage:
+    """Makes the page. Scrapes that come while one is being made get the same."""
+
+    def __init__(self, clock: Clock, series_max: int) -> None:
+        self._clock = clock
+        self._series_max = series_max
+        self._collectors: list[Collector] = []
+        self._under_way: dict[bool, asyncio.Task[bytes]] = {}
+
+    def add(self, *collectors: Collector) -> None:
+        self._collectors += collectors
+
+    async def text(self, *, is_open_metrics: bool = False) -> bytes:
+        task = self._under_way.get(is_open_metrics)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._make(is_open_metrics))
+            self._under_way[is_open_metrics] = task
+            task.add_done_callback(lambda _: self._under_way.pop(is_open_metrics))
+        return await asyncio.shield(task)  # another scrape may wait for it when this one's peer is gone
+
+    async def _make(self, is_open_metrics: bool) -> bytes:
+        pieces: list[str] = []
+        families = self._families()
+        since = self._clock.monotonic()
+        for piece in render(families, is_open_metrics=is_open_metrics, series_max=self._series_max):
+            if piece:
+                pieces.append(piece)
+            if self._clock.monotonic() - since > SLICE_S:
+                await asyncio.sleep(0)
+                since = self._clock.monotonic()
+        return b"".join([piece.encode() for piece in pieces])
+
+    def _families(self) -> Iterator[Family | None]:
+        """All families by rank. One that two collectors have is told once, with the samples of both."""
+        merged: dict[str, Family] = {}
+        for collect in self._collectors:
+            for family in collect():
+                if family is None:
+                    yield None
+                elif family.name in merged:
+                    known = merged[family.name]
+                    merged[family.name] = known._replace(samples=[*known.samples, *family.samples])
+                else:
+                    merged[family.name] = family
+        yield from sorted(merged.values(), key=lambda family: family.rank)

@@ -1,0 +1,47 @@
+"""`strandline format`: the options."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_arguments(format_: argparse.ArgumentParser) -> None:
+    format_.description = "Gives the log directories of a node their identity, once, before its first start."
+    format_.add_argument("--config", required=True, metavar="FILE", help="the node's server.properties")
+    format_.add_argument(
+        "--cluster-id", metavar="ID", help="the same for every node of the cluster; a new one if not given"
+    )
+    voters = format_.add_mutually_exclusive_group()
+    voters.add_argument(
+        "--standalone",
+        action="store_true",
+        help="this controller begins a quorum, to which others can be added",
+    )
+    voters.add_argument(
+        "--initial-controllers",
+        metavar="LIST",
+        help="the controllers that begin a quorum, as id@host:port:directory,...; the same on each of them",
+    )
+    voters.add_argument(
+        "--no-initial-controllers",
+        action="store_true",
+        help="the quorum exists, or others begin it; this controller can be added to it",
+    )
+    format_.add_argument(
+        "--ignore-formatted", action="store_true", help="leave directories that are formatted as they are"
+    )
+    format_.add_argument(
+        "--add-scram",
+        action="append",
+        default=[],
+        metavar="USER",
+        help="a user of a new cluster: 'SCRAM-SHA-256=[name=alice,password=secret]', as Kafka's tool takes it; "
+        "password-file=PATH keeps the password out of the process list",
+    )
+    format_.add_argument("--json", action="store_true", help="say what was done as JSON")
+
+
+def call(options: argparse.Namespace) -> int:
+    from strandline.cli.formatting import format_node
+
+    return format_node(options)

@@ -1,0 +1,1 @@
+"""HTTP on the node's loop: a small server for metrics and health, and requests to others."""

@@ -1,0 +1,66 @@
+"""The HTTP resources of a node: its metrics, and whether it lives and is ready."""
+
+from __future__ import annotations
+
+from strandline.broker.broker import Broker
+from strandline.broker.telemetry.page import MetricsPage
+from strandline.node.http.messages import HttpRequest, HttpResponse
+from strandline.node.http.server import HttpServer
+from strandline.node.process_metrics import ProcessMetrics
+from strandline.telemetry.events import Events
+from strandline.telemetry.exposition import OPEN_METRICS, TEXT
+
+_PATHS = "/metrics, /healthz and /readyz"
+_STARTING = "the node is starting"
+
+
+class MetricsServer:
+    """Serves a node's metrics. It listens before the node is ready, so that everybody can see why it is not."""
+
+    def __init__(self, broker: Broker, events: Events) -> None:
+        self._broker = broker
+        self._process = ProcessMetrics()
+        self._page: MetricsPage | None = None
+        self._http = HttpServer(
+            self.handle, lambda error: events.error("a request over HTTP failed", error=repr(error))
+        )
+
+    async def listen(self, host: str, port: int) -> None:
+        await self._http.listen(host, port)
+
+    @property
+    def port(self) -> int:
+        """The real one, also where 0 was asked for."""
+        return self._http.port
+
+    def close(self) -> None:
+        self._http.close()
+        self._process.close()
+
+    async def handle(self, request: HttpRequest) -> HttpResponse:
+        if request.method not in ("GET", "HEAD"):
+            return HttpResponse.text("only GET and HEAD are served here\n", 405)
+        match request.segments:
+            case ("metrics",):
+                return await self._metrics(request)
+            case ("healthz",):
+                return HttpResponse.text("ok\n")
+            case ("readyz",):
+                why = self._broker.health.why_not_ready() if self._broker.is_built else _STARTING
+                if why is not None:
+                    return HttpResponse.text(f"not ready: {why}\n", 503)
+                return HttpResponse.text("ready\n")
+            case ():
+                return HttpResponse.text(f"node {self._broker.node_id} serves {_PATHS}\n")
+            case _:
+                return HttpResponse.text(f"there is nothing at {request.target}; there is {_PATHS}\n", 404)
+
+    async def _metrics(self, request: HttpRequest) -> HttpResponse:
+        if not self._broker.is_built:
+            return HttpResponse.text(f"{_STARTING}\n", 503)
+        if self._page is None:
+            self._page = self._broker.metrics_page()
+            self._page.add(self._process.families)
+        is_open = "application/openmetrics-text" in request.headers.get("accept", "")
+        body = await self._page.text(is_open_metrics=is_open)
+        return HttpResponse(content_type=OPEN_METRICS if is_open else TEXT, body=body)

@@ -1,0 +1,22 @@
+"""The loggers of a node, by name. Each line of the log is of one of them; Kafka's tools see and change their levels."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from strandline.telemetry.events import Events
+
+CONNECTIONS: Final = "strandline.connections"
+REQUESTS: Final = "strandline.requests"
+RECORDS: Final = "strandline.records"
+GROUPS: Final = "strandline.groups"
+TRANSACTIONS: Final = "strandline.transactions"
+CONTROLLER: Final = "strandline.controller"
+# What clients cause as often as they like is limited.
+_LIMITED: Final = (CONNECTIONS, REQUESTS, RECORDS, GROUPS, TRANSACTIONS)
+
+
+def make_loggers(events: Events) -> None:
+    """Makes all of them, so that they are listed and can be set before anything was said."""
+    for name in (*_LIMITED, CONTROLLER):
+        events.named(name, is_limited=name in _LIMITED)

@@ -1,0 +1,213 @@
+"""The names and labels that dashboards and alerts of Kafka read, against live nodes.
+
+The lists are what Strimzi's dashboards of Kafka, KRaft and its exporter, and their alert rules, ask Prometheus for
+(metrics of Kubernetes left out), kafka_exporter's metrics, and kafka-lag-exporter's.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from strandline.testing.clusters import Cluster, cluster, wait_until
+
+Samples = dict[str, list[tuple[dict[str, str], float]]]
+
+STRIMZI_KAFKA = {
+    "kafka_server_replicamanager_leadercount": set(),
+    "kafka_server_replicamanager_partitioncount": set(),
+    "kafka_server_replicamanager_underreplicatedpartitions": set(),
+    "kafka_controller_kafkacontroller_activecontrollercount": set(),
+    "kafka_controller_kafkacontroller_offlinepartitionscount": set(),
+    "kafka_controller_controllerstats_uncleanleaderelections_total": set(),
+    "kafka_cluster_partition_atminisr": {"topic", "partition"},
+    "kafka_cluster_partition_underminisr": {"topic", "partition"},
+    "kafka_log_log_size": {"topic", "partition"},
+    "kafka_server_brokertopicmetrics_bytesin_total": {"topic"},
+    "kafka_server_brokertopicmetrics_bytesout_total": {"topic"},
+    "kafka_server_brokertopicmetrics_messagesin_total": {"topic"},
+    "kafka_server_brokertopicmetrics_totalfetchrequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_totalproducerequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_failedfetchrequests_total": {"topic"},
+    "kafka_server_brokertopicmetrics_failedproducerequests_total": {"topic"},
+    "kafka_server_kafkaserver_linux_disk_read_bytes": set(),
+    "kafka_server_kafkaserver_linux_disk_write_bytes": set(),
+    "kafka_network_socketserver_networkprocessoravgidle_percent": set(),
+    "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent": set(),
+    "kafka_server_socket_server_metrics_connection_count": {"listener"},
+    "jvm_memory_used_bytes": set(),
+    "jvm_threads_current": set(),
+    "jvm_gc_collection_seconds_count": set(),
+    "jvm_gc_collection_seconds_sum": set(),
+    "process_open_fds": set(),
+}
+STRIMZI_KRAFT = {
+    "kafka_server_raftmetrics_current_state": {"current_state"},
+    "kafka_server_raftmetrics_current_leader": set(),
+    "kafka_server_raftmetrics_current_epoch": set(),
+    "kafka_server_raftmetrics_current_vote": set(),
+    "kafka_server_raftmetrics_high_watermark": set(),
+    "kafka_server_raftmetrics_log_end_offset": set(),
+    "kafka_server_raftmetrics_append_records_rate": set(),
+    "kafka_server_raftmetrics_fetch_records_rate": set(),
+    "kafka_server_raftmetrics_commit_latency_avg": set(),
+    "kafka_server_raftchannelmetrics_incoming_byte_total": set(),
+    "kafka_server_raftchannelmetrics_outgoing_byte_total": set(),
+    "kafka_server_raftchannelmetrics_request_total": set(),
+    "kafka_server_raftchannelmetrics_response_total": set(),
+}
+SEEDS = {
+    "kafka_server_replicamanager_underminisrpartitioncount": set(),
+    "kafka_server_replicamanager_isrshrinks_total": set(),
+    "kafka_server_replicamanager_isrexpands_total": set(),
+    "kafka_server_replicamanager_failedisrupdates_total": set(),
+    "kafka_cluster_partition_underreplicated": {"topic", "partition"},
+    "kafka_log_log_logendoffset": {"topic", "partition"},
+    "kafka_controller_controllerstats_leaderelectionrateandtimems_count": set(),
+    "kafka_controller_controllerstats_leaderelectionrateandtimems": {"quantile"},
+}
+REQUESTS = {
+    "kafka_network_requestmetrics_requests_total": {"request", "version"},
+    "kafka_network_requestmetrics_errors_total": {"request", "error"},
+    **{
+        f"kafka_network_requestmetrics_{part}timems{suffix}": {"request"}
+        for part in ("total", "requestqueue", "local", "remote", "responsequeue", "responsesend", "throttle")
+        for suffix in ("", "_count")
+    },
+}
+KAFKA_EXPORTER = {
+    "kafka_brokers": set(),
+    "kafka_topic_partitions": {"topic"},
+    "kafka_topic_partition_current_offset": {"topic", "partition"},
+    "kafka_topic_partition_oldest_offset": {"topic", "partition"},
+    "kafka_topic_partition_leader": {"topic", "partition"},
+    "kafka_topic_partition_replicas": {"topic", "partition"},
+    "kafka_topic_partition_in_sync_replica": {"topic", "partition"},
+    "kafka_topic_partition_leader_is_preferred": {"topic", "partition"},
+    "kafka_topic_partition_under_replicated_partition": {"topic", "partition"},
+}
+
+
+def read(url: str, *, accept: str = "") -> tuple[int, str, str]:
+    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.headers["Content-Type"], response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def samples_of(url: str) -> Samples:
+    found: Samples = {}
+    for family in parse_text(read(url)[2]):
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
+    return found
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Cluster]:
+    """Three nodes with a topic that was written, read, and committed."""
+    with cluster(nodes=3, metrics=True) as started:
+        producer = Producer({"bootstrap.servers": started.bootstrap, "acks": "all"})
+        for number in range(300):
+            producer.produce("orders", str(number).encode())
+        assert producer.flush(20) == 0
+        consumer = Consumer(
+            {
+                "bootstrap.servers": started.bootstrap,
+                "group.id": 'a "quoted"\ngroup',
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.subscribe(["orders"])
+        assert len(consumer.consume(100, timeout=20)) == 100
+        consumer.commit(asynchronous=False)
+        try:
+            yield started
+        finally:
+            consumer.close()
+
+
+def all_samples(nodes: Cluster) -> Samples:
+    found: Samples = {}
+    for node in nodes.nodes:
+        for name, samples in samples_of(node.metrics_url).items():
+            found.setdefault(name, []).extend(samples)
+    return found
+
+
+@pytest.mark.parametrize(
+    "names",
+    [STRIMZI_KAFKA, STRIMZI_KRAFT, SEEDS, REQUESTS, KAFKA_EXPORTER],
+    ids=["strimzi-kafka", "strimzi-kraft", "seeds", "requests", "kafka_exporter"],
+)
+def test_every_name_and_label_is_there(nodes: Cluster, names: dict[str, set[str]]) -> None:
+    found = all_samples(nodes)
+    missing = [name for name in names if name not in found]
+    assert not missing
+    for name, wanted in names.items():
+        assert any(wanted <= set(labels) for labels, _ in found[name]), name
+
+
+def test_figures_are_the_truth_and_sums_over_nodes_right(nodes: Cluster) -> None:
+    found = all_samples(nodes)
+
+    def total(name: str, **labels: str) -> float:
+        return sum(value for has, value in found[name] if labels.items() <= has.items())
+
+    assert total("kafka_server_brokertopicmetrics_messagesin_total", topic="orders") == 300
+    assert total("kafka_topic_partition_current_offset", topic="orders") == 300
+    assert total("kafka_log_log_logendoffset", topic="orders") == 900  # each of three replicas
+    assert total("kafka_topic_partition_in_sync_replica", topic="orders") == 3
+    assert total("kafka_brokers") == 3
+    assert total("kafka_topic_partitions", topic="orders") == 1
+    assert total("kafka_controller_kafkacontroller_activecontrollercount") == 1
+    assert total("kafka_controller_kafkacontroller_globaltopiccount") == 2  # with __consumer_offsets
+    assert total("kafka_server_replicamanager_leadercount") == 51
+    assert total("kafka_server_replicamanager_partitioncount") == 153
+    assert total("kafka_server_replicamanager_underreplicatedpartitions") == 0
+    assert total("kafka_network_requestmetrics_totaltimems_count", request="FetchFollower") > 0
+    sent = total("kafka_network_requestmetrics_requests_total", request="Produce")
+    assert sent == total("kafka_network_requestmetrics_totaltimems_count", request="Produce") > 0
+
+
+def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:
+    url = nodes.nodes[0].metrics_url
+    _, kind, text = read(url)
+    assert kind.startswith("text/plain; version=0.0.4")
+    plain = {family.name for family in parse_text(text)}
+    _, kind, text = read(url, accept="application/openmetrics-text; version=1.0.0,text/plain;q=0.5")
+    assert kind.startswith("application/openmetrics-text; version=1.0.0")
+    assert {family.name for family in parse_open_metrics(text)} == plain
+
+
+def test_a_node_is_live_and_ready_and_says_what_else_there_is(nodes: Cluster) -> None:
+    base = nodes.nodes[0].metrics_url.removesuffix("/metrics")
+    assert read(f"{base}/healthz")[::2] == (200, "ok\n")
+    assert read(f"{base}/readyz")[::2] == (200, "ready\n")
+    status, _, text = read(f"{base}/nothing")
+    assert status == 404
+    assert "/metrics" in text
+
+
+def test_a_node_that_cannot_reach_the_quorum_is_not_ready() -> None:
+    with cluster(nodes=3, metrics=True) as started:
+        url = started.node(1).metrics_url.replace("/metrics", "/readyz")
+        started.node(2).kill()
+        started.node(3).kill()
+        wait_until(lambda: read(url)[0] == 503)
+        assert "not ready: " in read(url)[2]
+        assert read(url.replace("readyz", "healthz"))[0] == 200
+        started.node(2).launch()
+        started.node(3).launch()
+        started.node(2).wait_until_ready()
+        started.node(3).wait_until_ready()
+        wait_until(lambda: read(url)[0] == 200)
