@@ -22,7 +22,7 @@ from strandline.base.buffers import Buffer
 from strandline.node.tls_contexts import TlsContext
 from strandline.ports.disk import File
 from strandline.ports.network import Connection, Peer
-from strandline.ports.tls import TlsError
+from strandline.ports.tls import TlsError, TlsInterrupted
 from strandline.security.distinguished_name import distinguished_name
 
 # Whole TLS records, and enough of them to make a system call worth its while.
@@ -106,7 +106,7 @@ class TlsConnection:
         self._end_timer()
         self._drop_queue()
         if not self._is_established and self._failure is None:
-            self._failure = TlsError(
+            self._failure = TlsInterrupted(
                 "the other side closed the connection during the TLS handshake"
                 + ("" if self._is_server else ": is the port one that speaks TLS (SSL or SASL_SSL)?")
             )
@@ -114,7 +114,7 @@ class TlsConnection:
             if self._is_server:
                 self.handshake.cancel()
             else:
-                self.handshake.set_exception(self._failure or TlsError("the connection was lost"))
+                self.handshake.set_exception(self._failure or TlsInterrupted("the connection was lost"))
         if self._is_server or self._is_established:
             self._peer.lost(self._failure or error)
 
@@ -203,7 +203,7 @@ class TlsConnection:
         if self._is_paused:  # the peer does not read yet: that is not the other side's fault
             self._timer = asyncio.get_running_loop().call_later(self._timeout_s, self._overdue)
             return
-        self._fail(TlsError(f"the TLS handshake was not complete after {self._timeout_s:g} s"))
+        self._fail(TlsInterrupted(f"the TLS handshake was not complete after {self._timeout_s:g} s"))
 
     def _end_timer(self) -> None:
         if self._timer is not None:

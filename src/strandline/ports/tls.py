@@ -14,6 +14,14 @@ ClientAuth = Literal["none", "requested", "required"]
 class TlsError(ConnectionError):
     """TLS cannot be set up, or a handshake failed; the text says why and what to do. It holds no secrets."""
 
+    is_transient = False  # True if another attempt may succeed: the other side went away
+
+
+class TlsInterrupted(TlsError):
+    """The connection ended during the handshake, or nothing came in time."""
+
+    is_transient = True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsStore:

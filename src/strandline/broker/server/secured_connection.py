@@ -34,7 +34,9 @@ class TlsClientConnection(ClientConnection):
     def lost(self, error: Exception | None) -> None:
         if isinstance(error, TlsError):
             self._server.node.counters.add("failed_authentications")
-            self._server.connection_events.warn("TLS failed", peer=self.peer_address, listener=self.listener, why=error)
+            self._server.connection_events.warn(
+                "TLS failed", peer=self.peer_address, listener=self.listener, why=error
+            )
         super().lost(error)
 
     def _handle(self, frame: memoryview) -> None:
