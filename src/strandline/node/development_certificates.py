@@ -43,8 +43,8 @@ def make_authority(directory: Path, name: str = "Strandline development CA", day
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    _write(key_file, _key_pem(key))
-    _write(certificate, _certificate_pem(signed), mode=0o644)
+    write_secret(key_file, _key_pem(key))
+    write_secret(certificate, _certificate_pem(signed), mode=0o644)
     return certificate
 
 
@@ -55,6 +55,7 @@ def make_certificate(
     *,
     organization: str | None = None,
     days: int = DAYS,
+    keeps_existing: bool = False,
 ) -> CertificateFiles:
     """A certificate by the authority in `directory`, for servers on these hosts and for clients of this name.
 
@@ -62,6 +63,9 @@ def make_certificate(
     """
     x509, ec, hashes, serialization = _cryptography()
     authority = make_authority(directory)
+    path = directory / f"{name}.pem"
+    if keeps_existing and path.exists():
+        return CertificateFiles(path, authority)
     ca = x509.load_pem_x509_certificate(authority.read_bytes())
     ca_key = serialization.load_pem_private_key((directory / CA_KEY).read_bytes(), None)
     key = ec.generate_private_key(ec.SECP256R1())
@@ -80,8 +84,7 @@ def make_certificate(
         names = x509.SubjectAlternativeName([_alternative(x509, host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
     signed = builder.sign(ca_key, hashes.SHA256())
-    path = directory / f"{name}.pem"
-    _write(path, _key_pem(key) + _certificate_pem(signed) + authority.read_bytes())
+    write_secret(path, _key_pem(key) + _certificate_pem(signed) + authority.read_bytes())
     return CertificateFiles(path, authority)
 
 
@@ -144,7 +147,7 @@ def _certificate_pem(certificate: Any) -> bytes:
     return pem
 
 
-def _write(path: Path, contents: bytes, mode: int = 0o600) -> None:
+def write_secret(path: Path, contents: bytes, mode: int = 0o600) -> None:
     """Replaces the file as a whole: a broker that watches it never reads a half."""
     scratch = path.with_name(f".{path.name}.new")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
