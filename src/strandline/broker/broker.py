@@ -29,7 +29,6 @@ class Broker(BrokerParts):
     def __init__(self, ports: Ports, config: BrokerConfig, events: Events) -> None:
         super().__init__(ports, config, events)
         self._listeners: list[OpenListener] = []
-        self._secured: list[ListenerSecurity] = []
         self._is_following = False  # replicas follow the image
         self._is_abandoned = False
 
@@ -111,7 +110,7 @@ class Broker(BrokerParts):
             return None
         security = ListenerSecurity(self.node, listener, self.token_keys)
         security.prepare()
-        self._secured.append(security)
+        self.secured.append(security)
         return security
 
     def _acceptor(
@@ -123,15 +122,6 @@ class Broker(BrokerParts):
             return lambda: ClientConnection(server, name, is_controller_listener=is_controller)
         kind = SaslClientConnection if security.has_sasl else TlsClientConnection
         return lambda: kind(server, name, security, is_controller_listener=is_controller)
-
-    async def reload_certificates(self) -> None:
-        """Reads certificates again whose files have changed; connections that exist keep theirs."""
-        for security in self._secured:
-            security.reload_files()
-        try:
-            self.node_networks.reload_files()
-        except TlsError as error:
-            self.node.events.error("certificates not replaced", error=error)
 
     @property
     def endpoints(self) -> tuple[BrokerEndpoint, ...]:
@@ -225,9 +215,9 @@ class Broker(BrokerParts):
             self._follow(topic, index)
 
     def _follow_certificates(self) -> None:
-        for security in self._secured:
+        for security in self.secured:
             security.follow_configs()
-        if self._secured:
+        if self.secured:
             try:
                 self.node_networks.follow_configs()
             except TlsError as error:

@@ -44,6 +44,7 @@ from strandline.broker.replication.replica_fetcher import FetcherParts, ReplicaF
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import FOLLOWER, LEADER, ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
+from strandline.broker.security.listener_security import ListenerSecurity
 from strandline.broker.security.node_networks import NodeNetworks
 from strandline.broker.security.token_keys import TokenKeys
 from strandline.broker.server.connection import ServerContext
@@ -61,6 +62,7 @@ from strandline.ports.disk import Disk
 from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
+from strandline.ports.tls import TlsError
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -125,6 +127,7 @@ class BrokerParts(ABC):
             config.int("strandline.request.receive.timeout.ms") / 1000,
         )
         self._directories: list[LogDirectory] = []
+        self.secured: list[ListenerSecurity] = []  # of the listeners that are open
         self.is_built = False
 
     @abstractmethod
@@ -142,6 +145,15 @@ class BrokerParts(ABC):
     def _broker_epoch(self) -> int:
         """The epoch of the registration; -1 on a controller, and before the registration."""
         return self.lifecycle.epoch
+
+    async def reload_certificates(self) -> None:
+        """Reads certificates again whose files have changed; connections that exist keep theirs."""
+        for security in self.secured:
+            security.reload_files()
+        try:
+            self.node_networks.reload_files()
+        except TlsError as error:
+            self.node.events.error("certificates not replaced", error=error)
 
     def _build(self) -> None:
         """Makes the parts, each after those that it depends on."""
