@@ -15,7 +15,8 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
-from strandline.cli.serving import fail, given_settings, metrics_settings, reason
+from strandline.cli.node.secure_greeting import secure_greeting
+from strandline.cli.serving import SECURITY, fail, given_settings, metrics_settings, reason, secured
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -41,7 +42,8 @@ def up_cluster(options: argparse.Namespace) -> int:
     )
     try:
         settings = _settings(options)
-        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+        security = secured(str(home), options)
+        cluster = Cluster(home, options.nodes, settings, first_port=options.port, security=security)
         for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
             node.settings |= own
         cluster.prepare()
@@ -53,6 +55,7 @@ def up_cluster(options: argparse.Namespace) -> int:
     finally:
         if options.ephemeral:
             shutil.rmtree(home, ignore_errors=True)
+            shutil.rmtree(f"{home}{SECURITY}", ignore_errors=True)
     return 0
 
 
@@ -88,7 +91,7 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> None:
 
 
 def _stay(cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float) -> None:
-    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+    with Admin(cluster.client_settings) as admin:
         is_full = _wait_until_in_sync(admin, asked)
         greeting = _greeting(cluster, options, time.monotonic() - began, is_full)
         print(greeting, flush=True)
@@ -111,6 +114,8 @@ def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
 
 
 def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool) -> str:
+    if cluster.security is not None:
+        return secure_greeting(cluster.bootstrap, cluster.security)
     where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (

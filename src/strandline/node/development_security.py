@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from strandline.base.ids import uuid_text
-from strandline.config import render_properties
+from strandline.config import parse_properties, render_properties
 from strandline.node.development_certificates import CertificateFiles, make_certificate, write_secret
 from strandline.node.random import RealRandom
 from strandline.security.exchange import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
@@ -21,6 +21,7 @@ from strandline.wire.records.metadata import UserScramCredentialRecord
 
 PROTOCOLS: Final = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENT_PROPERTIES: Final = "client.properties"
+LIBRDKAFKA_PROPERTIES: Final = "librdkafka.properties"
 _USER: Final = "alice"
 _NODES: Final = "node"  # the user as whom nodes log in to each other
 _BROKER_PASSWORD: Final = "broker.password"
@@ -151,9 +152,13 @@ class DevelopmentSecurity:
         return found
 
     def write_client_properties(self, bootstrap: str) -> Path:
-        """The file with the settings of clients, which only its owner can read."""
-        path = self.directory / CLIENT_PROPERTIES
-        text = render_properties({"bootstrap.servers": bootstrap, **self.client_settings()})
+        """Writes the settings of clients, for their owner's eyes only; the path of the file with Kafka's names."""
+        self._write_properties(LIBRDKAFKA_PROPERTIES, bootstrap, self.librdkafka_settings())
+        return self._write_properties(CLIENT_PROPERTIES, bootstrap, self.client_settings())
+
+    def _write_properties(self, name: str, bootstrap: str, settings: Mapping[str, str]) -> Path:
+        path = self.directory / name
+        text = render_properties({"bootstrap.servers": bootstrap, **settings})
         write_secret(path, text.encode())
         return path
 
@@ -168,3 +173,12 @@ class DevelopmentSecurity:
             random = RealRandom()
             write_secret(path, uuid_text(random.uuid()).encode())
         return path.read_text().strip()
+
+
+def mechanism_of(directory: Path) -> str | None:
+    """The mechanism that clients were told at the last start; None at the first."""
+    path = directory / CLIENT_PROPERTIES
+    if not path.exists():
+        return None
+    entries = {entry.key: entry.value for entry in parse_properties(path.read_text())}
+    return entries.get("sasl.mechanism")
