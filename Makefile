@@ -29,7 +29,16 @@ $(VENV)/.demo: $(VENV)/.core
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[spark]' confluent-kafka
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+# Records are checked by compiled code where there is a compiler for it, and in Python otherwise.
+$(VENV)/.kernel: $(VENV)/.core $(wildcard native/*.toml native/Cargo.lock native/src/*.rs)
+	@if command -v cargo > /dev/null; then \
+		echo "building the kernel"; \
+		$(BIN)/pip install --quiet --disable-pip-version-check ./native \
+			|| echo "the kernel could not be built: records are checked in Python"; \
+	else echo "there is no Rust compiler: records are checked in Python"; fi
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core $(VENV)/.kernel
 	@echo "installing the test and check tools"
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@

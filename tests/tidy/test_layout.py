@@ -48,6 +48,7 @@ ROOT_ENTRIES = {
     "bench",
     "docs",
     "examples",
+    "native",
     "pyproject.toml",
     "src",
     "tests",

@@ -16,7 +16,15 @@ from types import FrameType
 
 from strandline.base.ids import TopicPartition
 from strandline.cli.node.secure_greeting import secure_greeting
-from strandline.cli.serving import SECURITY, fail, given_settings, metrics_settings, reason, secured
+from strandline.cli.serving import (
+    SECURITY,
+    fail,
+    given_settings,
+    metrics_settings,
+    reason,
+    secured,
+    where_option,
+)
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -125,7 +133,7 @@ def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_
         f"  data               {where}\n"
         f"  metrics            {', '.join(n.metrics_url for n in cluster.nodes if n.metrics_url) or 'none'}\n"
         f"Try:\n"
-        f"  echo hello | kcat -P -b {cluster.brokers[0].bootstrap} -t greetings -X acks=all\n"
+        f"  echo hello | strandline produce greetings{where_option(cluster.brokers[0].bootstrap)}\n"
         f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"
         f"Stop with Ctrl-C."
     )

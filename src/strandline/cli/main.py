@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from strandline.cli.exit_codes import DONE, INTERRUPTED
+from strandline.cli.failures import CommandError, say_error
 from strandline.cli.parser import build_parser
 
 
@@ -18,6 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options = build_parser(typed).parse_args(typed)
             code: int = options.call(options)
             return code
+        except CommandError as error:
+            say_error(error)
+            return error.code
         finally:
             # All output is written here and not later, when an error could not be reported any more.
             print(end="", flush=True)

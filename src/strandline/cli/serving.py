@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
+from strandline.cli.connection import DEFAULT_BOOTSTRAP
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
@@ -169,11 +170,16 @@ def _greet(
         + (f"  metrics            {node.metrics_url}\n" if node.metrics_url else "")
         + "".join(f"  note               {note}\n" for note in notes)
         + f"Try:\n"
-        f"  echo hello | kcat -P -b {node.bootstrap} -t greetings\n"
-        f"  kcat -C -b {node.bootstrap} -t greetings -o beginning -e\n"
+        f"  echo hello | strandline produce greetings{where_option(node.bootstrap)}\n"
+        f"  strandline consume greetings --exit{where_option(node.bootstrap)}\n"
         f"Stop with Ctrl-C.",
         flush=True,
     )
+
+
+def where_option(bootstrap: str) -> str:
+    """The option that leads a command to this address; nothing for the one that commands use by themselves."""
+    return "" if bootstrap == DEFAULT_BOOTSTRAP else f" -b {bootstrap}"
 
 
 def _say_ready(node: RunningNode) -> None:

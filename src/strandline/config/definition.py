@@ -236,6 +236,7 @@ NON_EMPTY_LIST: Final = ListOf(empty_allowed=False)
 NON_EMPTY_LIST_OR_NULL: Final = ListOf(empty_allowed=False, null_allowed=True)
 GZIP_LEVELS: Final = Range(1, 9, other=-1)
 CODECS: Final = OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
+RECORD_VALIDATIONS: Final = OneOf(("full", "header"))
 TIMESTAMP_TYPES: Final = OneOf(("CreateTime", "LogAppendTime"))
 CLEANUP_POLICIES: Final = ListOf(("compact", "delete"))
 

@@ -51,6 +51,7 @@ class TopicConfig:
     segment_jitter_ms: int
     segment_ms: int
     strandline_observers: tuple[str, ...]
+    strandline_record_validation: str
     unclean_leader_election_enable: bool
 
     def __init__(self, values: Mapping[str, ConfigValue]) -> None:

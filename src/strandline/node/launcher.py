@@ -28,6 +28,7 @@ from strandline.node.random import RealRandom
 from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
 from strandline.telemetry.events import Events
+from strandline.wire.kernel import NOTE as KERNEL_NOTE
 
 if TYPE_CHECKING:
     from strandline.node.metrics_server import MetricsServer
@@ -226,6 +227,8 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     except asyncio.CancelledError:
         events.info("stopped before it was ready: the next start checks the logs")
         return
+    if KERNEL_NOTE:
+        events.info(KERNEL_NOTE)
     # What is there now stays: collections need not look at it again. This process is the node's own.
     gc.collect()
     gc.freeze()

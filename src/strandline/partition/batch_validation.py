@@ -1,11 +1,15 @@
 """The checks of a batch that a client sends, before the leader gives it an offset.
 
-Records are not decoded: the header's own counts, sizes and timestamps are checked, and the CRC. A topic that asks for
-more (keys for compaction, another codec, log append time, a bound on old timestamps) has the batch rewritten.
+`check` looks at the header: sizes, counts, attributes, CRC. `validate` looks at every record (wire/record_check.py), as
+Kafka's LogValidator does, and makes of the batch what the topic wants: the right largest timestamp, another codec, log
+append time. A topic with strandline.record.validation=header has records looked at only where its other settings
+ask for it: keys for compaction, a bound on old timestamps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from struct import Struct
 from typing import Final
 
 from strandline.base.buffers import Buffer
@@ -13,6 +17,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.tuples import new_tuple
 from strandline.config import TopicConfig
 from strandline.wire import compression
+from strandline.wire.kernel import KERNEL
 from strandline.wire.record_batch import (
     CODEC_MASK,
     CONTROL_FLAG,
@@ -23,23 +28,49 @@ from strandline.wire.record_batch import (
     LOG_OVERHEAD_BYTES,
     MAGIC,
     MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
     NO_TIMESTAMP,
     BatchHeader,
     CorruptBatch,
     Record,
-    build_batch,
     checksum,
     read_header,
     records_in,
     seal,
 )
+from strandline.wire.record_check import (
+    INFLATED_BYTES_MAX,
+    LIMIT_FAULTS,
+    RECORD_BYTES_MIN,
+    RECORD_COUNT_MAX,
+    Limits,
+    RecordFault,
+    RecordVerdict,
+    check,
+)
 
+MAX_TIMESTAMP: Final = Struct(">q")
 # zstd came with Produce version 7: an older client could not read back what it wrote.
 ZSTD_PRODUCE_VERSION_MIN: Final = 7
 _NO_BOUND: Final = 0x7FFFFFFFFFFFFFFF
-# Of the records of a batch that are at fault so many are named, each with a sentence.
+# Records at fault are named one by one in batches of so many.
 _NAMED_MAX: Final = 1000
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
+
+
+# The loop may wait for a check that stays within this; a larger one is made in a worker. The kernel takes about a
+# millisecond for as much, and so does Python for its share.
+_INLINE: Final = (
+    Limits(inflated_bytes_max=64 * 1024, record_count_max=256)
+    if KERNEL is None
+    else Limits(inflated_bytes_max=256 * 1024, record_count_max=100_000)
+)
+_WHOLE: Final = Limits()
+
+# No codec makes more of a byte: 4 bytes of zstd stand for a block of 128 KB.
+_INFLATION_MAX: Final = 32 * 1024
+
+ValidBatch = tuple[Buffer, BatchHeader]
 
 
 class BatchValidator:
@@ -48,12 +79,12 @@ class BatchValidator:
     __slots__ = (
         "_after_max_ms",
         "_before_max_ms",
+        "_checks_all",
         "_codec",
         "_is_compacted",
         "_level",
         "_size_max",
         "_uses_append_time",
-        "is_plain",
     )
 
     def __init__(self, config: TopicConfig) -> None:
@@ -62,6 +93,7 @@ class BatchValidator:
         self._after_max_ms = config.message_timestamp_after_max_ms
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._is_compacted = "compact" in config.cleanup_policy
+        self._checks_all = config.strandline_record_validation == "full"
         kind = "none" if config.compression_type == "uncompressed" else config.compression_type
         # None: batches keep the codec that the producer chose.
         self._codec = compression.CODES.get(kind)
@@ -71,13 +103,18 @@ class BatchValidator:
             "zstd": config.compression_zstd_level,
         }
         self._level = levels.get(kind)
-        self.is_plain = self._codec is None and not self._uses_append_time and not self._reads_records()
 
-    def _reads_records(self) -> bool:
-        return self._is_compacted or self._before_max_ms != _NO_BOUND
+    def _reads_records(self, header: BatchHeader) -> bool:
+        return (
+            self._checks_all
+            or self._is_compacted
+            or self._before_max_ms != _NO_BOUND
+            or header.max_timestamp < header.base_timestamp  # some clients leave the largest timestamp out
+            or self._changes_codec(header)
+        )
 
-    def check(self, batch: memoryview, produce_version: int, now_ms: int) -> BatchHeader:
-        """The header of the one valid batch in `batch`; raises KafkaError with what is wrong."""
+    def check(self, batch: memoryview, produce_version: int) -> BatchHeader:
+        """The header of the one batch in `batch`, whose records are not looked at; raises KafkaError with the fault."""
         size = len(batch)
         if size < HEADER_BYTES:
             raise _too_short(batch)
@@ -87,10 +124,7 @@ class BatchValidator:
         if header.length + LOG_OVERHEAD_BYTES != size:
             raise _wrong_length(header, size)
         if size > self._size_max:
-            raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"The batch has {size} bytes; max.message.bytes is {self._size_max}.",
-            )
+            raise _too_large(f"The batch has {size} bytes; max.message.bytes is {self._size_max}.")
         if header.base_offset != 0:
             raise _invalid(f"The base offset must be 0, not {header.base_offset}.")
         if checksum(batch) != header.crc:
@@ -104,111 +138,147 @@ class BatchValidator:
             raise _invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
         if header.attributes:
             _check_attributes(header, produce_version)
-        if header.max_timestamp - now_ms > self._after_max_ms and not self._uses_append_time:
-            raise self._too_far_ahead(batch, header, now_ms)
+        if count > (size - HEADER_BYTES) // RECORD_BYTES_MIN and (
+            not header.codec or count > RECORD_COUNT_MAX
+        ):
+            raise _impossible_count(header)
         return header
 
-    def _too_far_ahead(self, batch: Buffer, header: BatchHeader, now_ms: int) -> KafkaError:
-        """Names the records that are at fault where that takes no time: clients take the whole batch for refused if
-        none is named, and what is compressed may hold millions."""
-        why = f"The timestamp is more than message.timestamp.after.max.ms={self._after_max_ms} ahead of {now_ms}."
-        if header.codec != compression.NONE or header.record_count > _NAMED_MAX:
-            return KafkaError(ErrorCode.INVALID_TIMESTAMP, why)
-        try:
-            timestamps = [record.timestamp for record in records_in(batch)]
-        except CorruptBatch as error:
-            return _invalid(str(error))
-        late = tuple(
-            (n, why) for n, timestamp in enumerate(timestamps) if timestamp - now_ms > self._after_max_ms
-        )
-        return KafkaError(ErrorCode.INVALID_TIMESTAMP, why, late)
+    def validate_inline(self, batch: memoryview, header: BatchHeader, now_ms: int) -> ValidBatch | None:
+        """The same as `validate`, or None where that would take longer than the loop may wait."""
+        if self._reads_records(header):
+            if self._changes_codec(header):
+                return None
+            verdict = check(batch, _INLINE)
+            if verdict.fault:
+                if verdict.fault in LIMIT_FAULTS:
+                    return None
+                raise _refused(verdict)
+            header = self._checked(batch, header, verdict, now_ms)
+        elif header.max_timestamp - now_ms > self._after_max_ms and not self._uses_append_time:
+            raise self._out_of_range(batch, header, now_ms)
+        return self._with_header(batch, header, now_ms)
 
-    def needs_rewrite(self, header: BatchHeader) -> bool:
-        """Whether the topic asks for more than the header shows."""
-        if self.is_plain:
-            uses_append_time = bool(header.attributes & LOG_APPEND_TIME_FLAG)
-            return uses_append_time or header.max_timestamp < header.base_timestamp
-        return (
-            self._uses_append_time
-            or self._reads_records()
-            or self._changes_codec(header)
-            or header.max_timestamp < header.base_timestamp
+    def validate(self, batch: bytes, header: BatchHeader, now_ms: int) -> ValidBatch:
+        """The batch as the topic wants it, and its header; raises KafkaError with the fault of a record.
+
+        May block for as long as it takes to inflate INFLATED_BYTES_MAX, so it is run in a worker.
+        """
+        verdict = check(batch, _WHOLE)
+        if verdict.fault:
+            raise _refused(verdict)
+        header = self._checked(batch, header, verdict, now_ms)
+        if not self._changes_codec(header):
+            return self._with_header(batch, header, now_ms)
+        header, body = self._recompressed(batch, header)
+        return self._sealed(header, body, now_ms)
+
+    def _checked(
+        self, batch: Buffer, header: BatchHeader, verdict: RecordVerdict, now_ms: int
+    ) -> BatchHeader:
+        """The header with the largest timestamp of the records; raises KafkaError where the topic refuses one."""
+        if verdict.keyless_count and self._is_compacted:
+            why = "A compacted topic needs a key."
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD, why, _named(batch, header, why, lambda record: record.key is None)
+            )
+        if self._uses_append_time:
+            if header.attributes & LOG_APPEND_TIME_FLAG:
+                why = "Producers may not set the timestamp type to LogAppendTime."
+                raise KafkaError(
+                    ErrorCode.INVALID_TIMESTAMP, why, _named(batch, header, why, lambda record: True)
+                )
+            return header
+        newest = verdict.max_timestamp
+        if newest - now_ms > self._after_max_ms or now_ms - verdict.min_timestamp > self._before_max_ms:
+            raise self._out_of_range(batch, header, now_ms)
+        return header if newest == header.max_timestamp else header._replace(max_timestamp=newest)
+
+    def _out_of_range(self, batch: Buffer, header: BatchHeader, now_ms: int) -> KafkaError:
+        why = (
+            f"The timestamp is more than message.timestamp.after.max.ms={self._after_max_ms} ahead of {now_ms}, "
+            f"or more than message.timestamp.before.max.ms={self._before_max_ms} before it."
         )
+        late, early = now_ms + self._after_max_ms, now_ms - self._before_max_ms
+        records = _named(
+            batch,
+            header,
+            why,
+            lambda record: record.timestamp != NO_TIMESTAMP and not early <= record.timestamp <= late,
+        )
+        return KafkaError(ErrorCode.INVALID_TIMESTAMP, why, records)
 
     def _changes_codec(self, header: BatchHeader) -> bool:
-        return self._codec is not None and self._codec != header.codec
+        return self._codec is not None and self._codec != header.attributes & CODEC_MASK
 
-    def rewrite(self, batch: bytes, now_ms: int) -> bytes:
-        """The batch as the topic wants it. May block for milliseconds, so it is run in a worker."""
-        header = read_header(batch)
-        lacks_timestamp = header.max_timestamp < header.base_timestamp  # some clients leave it out
-        if self._reads_records() or self._changes_codec(header) or lacks_timestamp:
-            try:
-                records = records_in(batch)
-                self._check_records(records, now_ms)
-                if lacks_timestamp:
-                    newest = max(record.timestamp for record in records)
-                    header = header._replace(max_timestamp=newest)
-                    batch = seal(header, batch[HEADER_BYTES:])
-                    if newest - now_ms > self._after_max_ms and not self._uses_append_time:
-                        raise self._too_far_ahead(batch, header, now_ms)
-                if self._changes_codec(header):
-                    batch = self._recompressed(records, header)
-                    header = read_header(batch)
-            except CorruptBatch as error:
-                raise _invalid(str(error)) from error
-        return self._with_timestamp_type(batch, header, now_ms)
-
-    def _check_records(self, records: list[Record], now_ms: int) -> None:
-        if self._is_compacted:
-            why = "A compacted topic needs a key."
-            keyless = [number for number, record in enumerate(records) if record.key is None]
-            if keyless:
-                raise KafkaError(ErrorCode.INVALID_RECORD, why, _named(keyless, why))
-        if self._uses_append_time:
-            return
-        why = f"The timestamp is more than message.timestamp.before.max.ms={self._before_max_ms} behind {now_ms}."
-        early = [
-            number
-            for number, record in enumerate(records)
-            if record.timestamp != NO_TIMESTAMP and now_ms - record.timestamp > self._before_max_ms
-        ]
-        if early:
-            raise KafkaError(ErrorCode.INVALID_TIMESTAMP, why, _named(early, why))
-
-    def _recompressed(self, records: list[Record], header: BatchHeader) -> bytes:
+    def _recompressed(self, batch: bytes, header: BatchHeader) -> tuple[BatchHeader, bytes]:
+        """The records are the same bytes in another codec: they were checked."""
         assert self._codec is not None
-        batch = build_batch(
-            records,
-            base_offset=0,
-            last_offset=header.last_offset_delta,
+        body = compression.decompress(header.codec, memoryview(batch)[HEADER_BYTES:])
+        body = compression.compress(self._codec, body, self._level)
+        size = HEADER_BYTES + len(body)
+        if size > self._size_max:
+            raise _too_large(
+                f"Recompressed the batch has {size} bytes; max.message.bytes is {self._size_max}."
+            )
+        changed = header._replace(
+            length=size - LOG_OVERHEAD_BYTES,
             attributes=(header.attributes & ~CODEC_MASK) | self._codec,
-            producer_id=header.producer_id,
-            producer_epoch=header.producer_epoch,
-            base_sequence=header.base_sequence,
-            compression_level=self._level,
         )
-        if len(batch) > self._size_max:
-            raise KafkaError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"Recompressed the batch has {len(batch)} bytes; max.message.bytes is {self._size_max}.",
-            )
-        return batch
+        return changed, body
 
-    def _with_timestamp_type(self, batch: bytes, header: BatchHeader, now_ms: int) -> bytes:
+    def _with_header(self, batch: Buffer, header: BatchHeader, now_ms: int) -> ValidBatch:
+        """The batch with this header, copied only where that changes anything."""
+        if (
+            self._uses_append_time
+            or header.attributes & LOG_APPEND_TIME_FLAG
+            or header.max_timestamp != MAX_TIMESTAMP.unpack_from(batch, MAX_TIMESTAMP_POSITION)[0]
+        ):
+            return self._sealed(header, batch[HEADER_BYTES:], now_ms)
+        return batch, header
+
+    def _sealed(self, header: BatchHeader, body: Buffer, now_ms: int) -> ValidBatch:
+        attributes = header.attributes & ~LOG_APPEND_TIME_FLAG
         if self._uses_append_time:
-            header = header._replace(
-                attributes=header.attributes | LOG_APPEND_TIME_FLAG, max_timestamp=now_ms
-            )
-        elif header.uses_log_append_time:
-            header = header._replace(attributes=header.attributes & ~LOG_APPEND_TIME_FLAG)
+            header = header._replace(attributes=attributes | LOG_APPEND_TIME_FLAG, max_timestamp=now_ms)
         else:
-            return batch
-        return seal(header, batch[HEADER_BYTES:])
+            header = header._replace(attributes=attributes)
+        sealed = seal(header, body)
+        return sealed, read_header(sealed)
 
 
-def _named(numbers: list[int], why: str) -> tuple[tuple[int, str], ...]:
-    return tuple((number, why) for number in numbers[:_NAMED_MAX])
+def _named(
+    batch: Buffer, header: BatchHeader, why: str, is_at_fault: Callable[[Record], bool]
+) -> tuple[tuple[int, str], ...]:
+    """The records at fault, for clients that send the others again; none of a batch that takes long to read."""
+    if header.record_count > _NAMED_MAX:
+        return ()
+    try:
+        records = records_in(batch)
+    except CorruptBatch:  # of a batch whose records are not checked
+        return ()
+    return tuple((number, why) for number, record in enumerate(records) if is_at_fault(record))
+
+
+def _refused(verdict: RecordVerdict) -> KafkaError:
+    if verdict.fault in LIMIT_FAULTS:
+        return _too_large(
+            f"The batch is too large: {verdict.sentence()}. At most {INFLATED_BYTES_MAX} bytes and "
+            f"{RECORD_COUNT_MAX} records are allowed; send smaller batches."
+        )
+    return _invalid(f"The batch is malformed: {verdict.sentence()}.")
+
+
+def _impossible_count(header: BatchHeader) -> KafkaError:
+    size = header.size - HEADER_BYTES
+    room = size if header.codec == compression.NONE else size * _INFLATION_MAX
+    if header.record_count > room // RECORD_BYTES_MIN:
+        return _invalid(f"{size} bytes cannot hold {header.record_count} records.")
+    return _refused(RecordVerdict(RecordFault.TOO_MANY_RECORDS))
+
+
+def _too_large(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.MESSAGE_TOO_LARGE, message)
 
 
 def _invalid(message: str) -> KafkaError:

@@ -9,8 +9,8 @@
     with cluster(nodes=3) as c:               # three processes, any of which may be killed and started again
         ... c.bootstrap ...
 
-The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_cluster` and
-`strandline_topic`.
+The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_registry`,
+`strandline_cluster` and `strandline_topic`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
     from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
     from strandline.testing.process import BrokerProcess, running_broker
+    from strandline.testing.registry_process import RegistryProcess, running_registry
 
 __all__ = [
     "BrokerHalted",
@@ -29,10 +30,12 @@ __all__ = [
     "Cluster",
     "ClusterNode",
     "EmbeddedBroker",
+    "RegistryProcess",
     "broker",
     "cluster",
     "running_broker",
     "running_cluster",
+    "running_registry",
 ]
 
 # Loaded when asked for: pytest imports this package, for its plugin, in every run of every project.
@@ -44,8 +47,10 @@ _HOMES = {
     "EmbeddedBroker": "embedded",
     "broker": "embedded",
     "cluster": "clusters",
+    "RegistryProcess": "registry_process",
     "running_broker": "process",
     "running_cluster": "clusters",
+    "running_registry": "registry_process",
 }
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass

@@ -20,6 +20,7 @@ from strandline.node.development_security import DevelopmentSecurity
 from strandline.node.directories import format_if_empty
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
+from strandline.testing.registry_process import running_registry
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
@@ -46,6 +47,7 @@ class BrokerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._was_asked = False
         self.bootstrap = ""
+        self.registry_url = ""  # of a registry beside it, if it was asked for
         self.metrics_url = ""  # where its metrics are, if its settings ask for them
 
     @property
@@ -204,13 +206,15 @@ def running_broker(
     *,
     data_dir: Path | None = None,
     metrics: bool = False,
+    registry: bool = False,
     security: str | DevelopmentSecurity | None = None,
     **settings: str,
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
 
-    With `metrics` it serves them over HTTP, at `metrics_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL, and
-    `client_settings`, `librdkafka_settings` and `python_settings` have what clients need then.
+    With `metrics` it serves them over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
+    `registry_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL, and `client_settings`, `librdkafka_settings` and
+    `python_settings` have what clients need then.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
         secured = (
@@ -220,4 +224,9 @@ def running_broker(
         process.format()
         with stopping(process.stop):
             process.start()
-            yield process
+            if not registry:
+                yield process
+                return
+            with running_registry(process.bootstrap, Path(home) / "registry.log") as beside:
+                process.registry_url = beside.url
+                yield process

@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from strandline.testing.clusters import Cluster
     from strandline.testing.process import BrokerProcess
+    from strandline.testing.registry_process import RegistryProcess
 
 _numbers = count(1)
 
@@ -22,6 +23,18 @@ def strandline_broker() -> Iterator[BrokerProcess]:
 
     with running_broker() as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def strandline_registry(
+    strandline_broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RegistryProcess]:
+    """A schema registry beside `strandline_broker` for the whole session; `.url` is what its clients need."""
+    from strandline.testing.registry_process import running_registry
+
+    log = tmp_path_factory.mktemp("strandline-registry") / "registry.log"
+    with running_registry(strandline_broker.bootstrap, log) as registry:
+        yield registry
 
 
 @pytest.fixture

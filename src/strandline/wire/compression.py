@@ -27,6 +27,8 @@ DECOMPRESSED_BYTES_MAX: Final = 256 * 1024 * 1024
 _XERIAL_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_CHUNK_BYTES: Final = 32 * 1024
+# Three bytes of snappy copy 64 at the most: a block that says more lies, and would have memory reserved.
+_SNAPPY_RATIO_MAX: Final = 22
 
 # A zstd frame may leave out how large it becomes; Java's do. Then this much is tried: memory beyond a megabyte comes
 # again from the system each time, so that larger ones are not given more than they are likely to need.
@@ -48,6 +50,10 @@ _free_decoders: list[Any] = []
 
 class CompressionError(ValueError):
     """Bytes that do not decompress with the codec that the batch names."""
+
+
+class TooManyBytes(CompressionError):
+    """A stream that inflates to more bytes than are allowed."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
@@ -148,8 +154,10 @@ def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:
         try:
             return bytes(memoryview(room)[: module.decompress_into(data, room)])
         except (cramjam.DecompressionError, OSError) as error:
-            if size == bytes_max or _NO_ROOM not in str(error):
+            if _NO_ROOM not in str(error):
                 raise
+            if size == bytes_max:
+                raise TooManyBytes(f"more than {bytes_max} bytes") from error
         size = min(bytes_max, size * 8)
 
 
@@ -184,6 +192,8 @@ def _decompress_snappy(data: memoryview, bytes_max: int) -> bytes:
 def _decompress_raw_snappy(cramjam: object, block: memoryview, bytes_max: int) -> bytes:
     snappy = cramjam.snappy  # type: ignore[attr-defined]
     size = snappy.decompress_raw_len(block)
+    if size > _SNAPPY_RATIO_MAX * (len(block) + 1):
+        raise CompressionError(f"snappy: {len(block)} bytes cannot inflate to {size}")
     if size > bytes_max:
-        raise CompressionError(f"snappy: a block of {size} bytes where {bytes_max} are allowed")
+        raise TooManyBytes(f"snappy: a block of {size} bytes where {bytes_max} are allowed")
     return bytes(snappy.decompress_raw(block))

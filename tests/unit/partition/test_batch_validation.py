@@ -17,23 +17,45 @@ from strandline.wire.record_batch import (
     records_in,
 )
 from tests.batches import BODY_AT, NOW_MS, batch, header, records, resealed
+from tests.hostile_batches import (
+    CODECS,
+    bomb_of_bytes,
+    bomb_of_records,
+    broken_streams,
+    lies,
+    stricter_than_kafka,
+)
 from tests.unit.storage.logs import topic_config
 
 HOUR_MS = 3_600_000
 
 
+def validated(data: bytes, *, version: int = 9, **config: object) -> bytes:
+    """The batch as it would be appended."""
+    validator = BatchValidator(topic_config(**config))
+    found = validator.check(memoryview(data), version)
+    valid = validator.validate_inline(memoryview(data), found, NOW_MS)
+    made, made_header = valid or validator.validate(data, found, NOW_MS)
+    assert checksum(memoryview(made)) == made_header.crc
+    assert made_header == header(bytes(made))
+    assert made_header.size == len(made)
+    return bytes(made)
+
+
 def refusal(data: bytes, *, version: int = 9, **config: object) -> KafkaError:
     with pytest.raises(KafkaError) as refused:
-        BatchValidator(topic_config(**config)).check(memoryview(data), version, NOW_MS)
+        validated(data, version=version, **config)
     return refused.value
 
 
 def test_a_good_batch_is_taken_as_it_is() -> None:
     validator = BatchValidator(topic_config())
-    data = batch(3, producer_id=1, epoch=0, sequence=0)
-    assert validator.check(memoryview(data), 9, NOW_MS) == header(data)
-    assert validator.is_plain
-    assert not validator.needs_rewrite(header(data))
+    data = memoryview(batch(3, producer_id=1, epoch=0, sequence=0))
+    found = validator.check(data, 9)
+    valid = validator.validate_inline(data, found, NOW_MS)
+    assert valid is not None
+    assert valid[0] is data, "nothing is copied"
+    assert valid[1] is found
 
 
 def flipped(position: int) -> bytes:
@@ -78,12 +100,12 @@ def test_a_bad_batch_is_refused_with_kafka_s_code(what: str) -> None:
 def test_zstd_needs_produce_version_7() -> None:
     data = batch(codec=CODES["zstd"])
     assert refusal(data, version=6).code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    BatchValidator(topic_config()).check(memoryview(data), 7, NOW_MS)
+    validated(data, version=7)
 
 
 def test_max_message_bytes_counts_the_whole_batch() -> None:
     data = batch(1, size=500)
-    BatchValidator(topic_config(max_message_bytes=len(data))).check(memoryview(data), 9, NOW_MS)
+    validated(data, max_message_bytes=len(data))
     assert refusal(data, max_message_bytes=len(data) - 1).code == ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -92,9 +114,7 @@ def test_records_too_far_ahead_are_named() -> None:
     error = refusal(batch(contents=contents), message_timestamp_after_max_ms=1000)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
     assert [number for number, _ in error.records] == [1, 3]
-    BatchValidator(topic_config(message_timestamp_after_max_ms=2000)).check(
-        memoryview(batch(contents=contents)), 9, NOW_MS
-    )
+    validated(batch(contents=contents), message_timestamp_after_max_ms=2000)
 
 
 def test_a_batch_too_far_ahead_whose_records_cannot_be_read_is_invalid() -> None:
@@ -102,47 +122,31 @@ def test_a_batch_too_far_ahead_whose_records_cannot_be_read_is_invalid() -> None
     assert refusal(data).code == ErrorCode.INVALID_RECORD
 
 
-def rewritten(data: bytes, **config: object) -> bytes:
-    validator = BatchValidator(topic_config(**config))
-    assert not validator.is_plain
-    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
-    made = validator.rewrite(data, NOW_MS)
-    assert checksum(memoryview(made)) == header(made).crc
-    assert header(made).size == len(made)
-    return made
-
-
-def rewrite_refusal(data: bytes, **config: object) -> KafkaError:
-    with pytest.raises(KafkaError) as refused:
-        rewritten(data, **config)
-    return refused.value
-
-
 def test_records_too_far_behind_are_named() -> None:
     contents = [r._replace(timestamp=NOW_MS - (5000 if r.offset == 2 else 0)) for r in records(4)]
-    error = rewrite_refusal(batch(contents=contents), message_timestamp_before_max_ms=4999)
+    error = refusal(batch(contents=contents), message_timestamp_before_max_ms=4999)
     assert error.code == ErrorCode.INVALID_TIMESTAMP
     assert [number for number, _ in error.records] == [2]
-    assert rewritten(batch(contents=contents), message_timestamp_before_max_ms=5000) == batch(
+    assert validated(batch(contents=contents), message_timestamp_before_max_ms=5000) == batch(
         contents=contents
     )
 
 
 def test_a_record_without_a_timestamp_is_not_too_old() -> None:
     data = batch(timestamp=-1)
-    assert rewritten(data, message_timestamp_before_max_ms=1) == data
+    assert validated(data, message_timestamp_before_max_ms=1) == data
 
 
 def test_a_compacted_topic_refuses_records_without_keys_and_names_them() -> None:
     contents = [Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS, None, b"v"), Record(2, NOW_MS, b"", None)]
-    error = rewrite_refusal(build_batch(contents), cleanup_policy="compact")
+    error = refusal(build_batch(contents), cleanup_policy="compact")
     assert error.code == ErrorCode.INVALID_RECORD
     assert [number for number, _ in error.records] == [1]
 
 
 def test_log_append_time_replaces_timestamps_and_ignores_bounds() -> None:
     data = batch(3, timestamp=NOW_MS + 9 * HOUR_MS)
-    made = rewritten(data, message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=1)
+    made = validated(data, message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=1)
     assert header(made).uses_log_append_time
     assert header(made).max_timestamp == NOW_MS
     assert {record.timestamp for record in records_in(made)} == {NOW_MS}
@@ -151,9 +155,10 @@ def test_log_append_time_replaces_timestamps_and_ignores_bounds() -> None:
 
 def test_a_client_cannot_claim_log_append_time() -> None:
     data = resealed(batch(3), attributes=LOG_APPEND_TIME_FLAG)
-    validator = BatchValidator(topic_config())
-    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
-    assert validator.rewrite(data, NOW_MS) == batch(3)
+    assert validated(data) == batch(3)
+    error = refusal(data, message_timestamp_type="LogAppendTime")
+    assert error.code == ErrorCode.INVALID_TIMESTAMP
+    assert [number for number, _ in error.records] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("there", NAMES)
@@ -162,11 +167,9 @@ def test_batches_are_recompressed_to_the_topic_s_codec(there: str, wanted: str) 
     contents = [*records(5), Record(5, NOW_MS, None, None, ((b"h", b"v"), (b"n", None)))]
     data = build_batch(contents, attributes=CODES[there], producer_id=8, producer_epoch=1, base_sequence=70)
     codec = 0 if wanted == "uncompressed" else CODES[wanted]
-    validator = BatchValidator(topic_config(compression_type=wanted))
+    made = validated(data, compression_type=wanted)
     if codec == CODES[there]:
-        assert not validator.needs_rewrite(header(data))
-        return
-    made = rewritten(data, compression_type=wanted)
+        assert made == data
     assert records_in(made) == contents
     found = header(made)
     assert (found.codec, found.producer_id, found.producer_epoch, found.base_sequence) == (codec, 8, 1, 70)
@@ -178,14 +181,14 @@ def test_batches_are_recompressed_to_the_topic_s_codec(there: str, wanted: str) 
 
 
 def test_recompression_and_append_time_go_together() -> None:
-    made = rewritten(batch(3), compression_type="gzip", message_timestamp_type="LogAppendTime")
+    made = validated(batch(3), compression_type="gzip", message_timestamp_type="LogAppendTime")
     assert header(made).codec == CODES["gzip"]
     assert [(r.offset, r.timestamp) for r in records_in(made)] == [(n, NOW_MS) for n in range(3)]
 
 
 def test_a_batch_that_recompression_makes_too_large_is_refused() -> None:
     data = batch(contents=[Record(0, NOW_MS, b"k", bytes(5000))], codec=CODES["gzip"])
-    error = rewrite_refusal(data, compression_type="uncompressed", max_message_bytes=2000)
+    error = refusal(data, compression_type="uncompressed", max_message_bytes=2000)
     assert error.code == ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -208,19 +211,15 @@ def test_a_batch_that_recompression_makes_too_large_is_refused() -> None:
     ids=("cut", "cut zstd", "beyond 64 bits"),
 )
 def test_records_that_cannot_be_read_are_refused(data: bytes, config: dict[str, object]) -> None:
-    validator = BatchValidator(topic_config(**config, message_timestamp_after_max_ms=(1 << 63) - 1))
-    with pytest.raises(KafkaError) as refused:
-        validator.rewrite(data, NOW_MS)
-    assert refused.value.code in (ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP)
+    error = refusal(data, **config, message_timestamp_after_max_ms=(1 << 63) - 1)
+    assert error.code == ErrorCode.INVALID_RECORD
 
 
 def test_timestamps_further_apart_than_64_bits_are_refused() -> None:
     first = build_batch([Record(0, 0, b"k", b""), Record(1, (1 << 63) - 1, b"k", b"")])
     apart = first[:BODY_AT] + first[BODY_AT:].replace(b"\x00\x00\x00\x02k", b"\x00\x01\x00\x02k", 1)
-    validator = BatchValidator(topic_config(compression_type="gzip"))
-    with pytest.raises(KafkaError) as refused:
-        validator.rewrite(resealed(apart, base_timestamp=0), NOW_MS)
-    assert refused.value.code == ErrorCode.INVALID_RECORD
+    apart = resealed(apart, base_timestamp=-(1 << 62))
+    assert refusal(resealed(apart, base_timestamp=-(1 << 63))).code == ErrorCode.INVALID_RECORD
 
 
 def test_a_compressed_batch_too_far_ahead_is_refused_unread() -> None:
@@ -234,10 +233,10 @@ def test_a_compressed_batch_too_far_ahead_is_refused_unread() -> None:
 
 
 def test_no_more_records_are_named_than_a_client_can_read_about() -> None:
-    validator = BatchValidator(topic_config(cleanup_policy="compact"))
-    with pytest.raises(KafkaError) as refused:
-        validator.rewrite(build_batch([Record(n, NOW_MS, None, b"v") for n in range(3000)]), NOW_MS)
-    assert len(refused.value.records) == 1000
+    error = refusal(
+        build_batch([Record(n, NOW_MS, None, b"v") for n in range(3000)]), cleanup_policy="compact"
+    )
+    assert (error.code, error.records) == (ErrorCode.INVALID_RECORD, ())
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
@@ -250,10 +249,50 @@ def test_a_batch_without_its_largest_timestamp_gets_it(codec: str) -> None:
     ]
     whole = build_batch(contents, attributes=CODES[codec])
     data = resealed(whole, max_timestamp=-1)
-    validator = BatchValidator(topic_config())
-    assert validator.needs_rewrite(validator.check(memoryview(data), 9, NOW_MS))
-    assert validator.rewrite(data, NOW_MS) == whole
+    assert validated(data) == whole
+    assert validated(data, strandline_record_validation="header") == whole
     late = resealed(build_batch([Record(0, NOW_MS + 2 * HOUR_MS, None, b"a")]), max_timestamp=-1)
-    with pytest.raises(KafkaError) as refused:
-        validator.rewrite(late, NOW_MS)
-    assert refused.value.code == ErrorCode.INVALID_TIMESTAMP
+    assert refusal(late).code == ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_whose_insides_lie_is_invalid(codec: int) -> None:
+    for name, data in (lies(codec) | stricter_than_kafka(codec)).items():
+        assert refusal(data).code == ErrorCode.INVALID_RECORD, name
+
+
+def test_a_batch_whose_stream_is_not_whole_is_invalid() -> None:
+    for name, data in broken_streams().items():
+        assert refusal(data).code == ErrorCode.INVALID_RECORD, name
+
+
+def test_the_largest_timestamp_is_that_of_the_records_whatever_the_header_says() -> None:
+    for codec in CODECS:
+        data = batch(3, codec=codec)
+        for said in (5, NOW_MS + 1, 1 << 62):
+            assert validated(resealed(data, max_timestamp=said)) == data
+
+
+def test_header_validation_reads_no_records_where_nothing_asks_for_them() -> None:
+    data = lies(0)["bytes after the last record"]
+    assert validated(data, strandline_record_validation="header") == data
+    assert refusal(data, strandline_record_validation="header", cleanup_policy="compact").code == (
+        ErrorCode.INVALID_RECORD
+    )
+    impossible = lies(0)["count 2 with one record"]
+    assert refusal(impossible, strandline_record_validation="header").code == ErrorCode.INVALID_RECORD
+
+
+def test_bombs_are_too_large_and_not_opened_on_the_loop() -> None:
+    validator = BatchValidator(topic_config())
+    for data in (bomb_of_bytes(101), bomb_of_records(1_000_001, ascending=False)):
+        assert len(data) < 300_000
+        assert refusal(data).code == ErrorCode.MESSAGE_TOO_LARGE
+    large = bomb_of_bytes(2)
+    found = validator.check(memoryview(large), 9)
+    assert validator.validate_inline(memoryview(large), found, NOW_MS) is None
+    assert validated(large) == large
+
+
+def test_a_million_records_that_all_have_the_same_offset_are_refused() -> None:
+    assert refusal(bomb_of_records(1_000_000, ascending=False)).code == ErrorCode.INVALID_RECORD

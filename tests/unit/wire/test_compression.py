@@ -61,7 +61,7 @@ def test_many_small_snappy_blocks_are_one_bomb() -> None:
 
 
 def test_a_snappy_length_is_not_believed_before_it_is_checked() -> None:
-    with pytest.raises(CompressionError, match="are allowed"):
+    with pytest.raises(CompressionError, match="cannot inflate to"):
         compression.decompress(SNAPPY, b"\xff\xff\xff\xff\x0f" + b"x")
 
 

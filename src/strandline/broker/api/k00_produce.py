@@ -12,14 +12,15 @@ Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SE
 it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only
 because the one before it was refused a moment ago gets the error of that one, where Kafka answers
 OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka
-answers NOT_ENOUGH_REPLICAS; records are not decoded unless the topic's configuration asks for it.
+answers NOT_ENOUGH_REPLICAS; a batch may hold 1,000,000 records and inflate to 100 MB, where Kafka has no limit; one
+that cannot be decompressed gets INVALID_RECORD, where Kafka answers UNKNOWN_SERVER_ERROR.
 
 The request is walked by hand: this is the hot path, and its cost is per batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from struct import Struct
@@ -126,14 +127,16 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     for piece in request.pieces:
         partitions = find(topics[piece.topic_number].name)
         replica = None if partitions is None else partitions.get(piece.partition)
-        if replica is None or not replica.validator.is_plain or replica.log.config.flush_messages != _NEVER:
+        if replica is None or replica.log.config.flush_messages != _NEVER:
             return _produce_later(services, context, request, topics)
         replicas.append(replica)
     now_ms = services.clock.wall_ms()
-    results = [
-        _check_and_append(services, context, request.acks, replica, piece.records, now_ms)
-        for piece, replica in zip(request.pieces, replicas, strict=True)
-    ]
+    results: list[Result] = []
+    for piece, replica in zip(request.pieces, replicas, strict=True):
+        result = _check_and_append(services, context, request.acks, replica, piece.records, now_ms)
+        if result is None:
+            return _produce_later(services, context, request, topics, results=results)
+        results.append(result)
     return _respond_when_committed(services, context, request, topics, results)
 
 
@@ -298,18 +301,18 @@ def _append(
 
 def _check_and_append(
     services: Services, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
-) -> Result:
-    """Without waiting for anything; what a topic may ask beyond that is `_produce_later`'s."""
+) -> Result | None:
+    """Without waiting for anything; None if the batch has to be checked in a worker, which is `_produce_later`'s."""
     try:
         if replica.directory.offline_because is not None:
             replica.check_online()
-        header = replica.validator.check(records, context.api_version, now_ms)
-        if replica.validator.needs_rewrite(header):
-            records = memoryview(replica.validator.rewrite(bytes(records), now_ms))
-            header = read_header(records)
+        header = replica.validator.check(records, context.api_version)
+        valid = replica.validator.validate_inline(records, header, now_ms)
     except KafkaError as error:
         return _refused(error)
-    return _append(services, acks, replica, records, header, now_ms)
+    if valid is None:
+        return None
+    return _append(services, acks, replica, memoryview(valid[0]), valid[1], now_ms)
 
 
 async def _produce_later(
@@ -318,10 +321,12 @@ async def _produce_later(
     request: Parsed,
     topics: list[Topic],
     guards: Mapping[int, VerificationGuard | KafkaError | None] = MappingProxyType({}),
+    results: Sequence[Result] = (),
 ) -> Body | PendingResponse | None:
-    """The way of requests that have to wait before they can append: to open a log, to rewrite a batch, to flush."""
-    results = []
-    for number, piece in enumerate(request.pieces):
+    """The way of requests that have to wait before they can append: to open a log, to check or rewrite a large batch,
+    to flush. `results` are those of the first pieces, which did not have to wait."""
+    results = list(results)
+    for number, piece in enumerate(request.pieces[len(results) :], len(results)):
         topic = topics[piece.topic_number]
         guard = guards.get(number)
         try:
@@ -348,19 +353,18 @@ async def _produce_one(
     replica = await services.replicas.open(topic.name, piece.partition)
     replica.check_online()
     now_ms = services.clock.wall_ms()
-    records = piece.records
-    header = replica.validator.check(records, context.api_version, now_ms)
+    header = replica.validator.check(piece.records, context.api_version)
     replica.check_leads(header)
-    if replica.validator.needs_rewrite(header):
-        records = memoryview(
-            await services.node.workers.run(replica.validator.rewrite, bytes(records), now_ms)
+    valid = replica.validator.validate_inline(piece.records, header, now_ms)
+    if valid is None:
+        valid = await services.node.workers.run(
+            replica.validator.validate, bytes(piece.records), header, now_ms
         )
-        header = read_header(records)
         # The topic may have been deleted or its directory lost meanwhile.
         if services.replicas.get(*replica.partition) is not replica:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{replica.partition} has been deleted.")
         replica.check_online()
-    result = _append(services, acks, replica, records, header, now_ms, guard)
+    result = _append(services, acks, replica, memoryview(valid[0]), valid[1], now_ms, guard)
     if result.error_code == ErrorCode.NONE and replica.log.unflushed_count >= replica.config.flush_messages:
         await services.flusher.flush(replica)
     return result

@@ -17,7 +17,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import ClosedError, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
 from strandline.client.net.cluster import ClusterClient
-from strandline.client.net.connections import NodeConnection
+from strandline.client.net.connections import Node, NodeConnection
 from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
 from strandline.client.world import ClientWorld, real_world
 from strandline.wire.schema import Request, Response
@@ -114,14 +114,15 @@ class AdminBase:
     ) -> None:
         await self.close()
 
-    async def start(self) -> None:
-        """Finds the cluster; raises ConnectionFailedError if that takes longer than default.api.timeout.ms."""
+    async def start(self, *, timeout: float | None = None) -> None:
+        """Finds the cluster; raises ConnectionFailedError if that takes longer than `timeout`, or else
+        default.api.timeout.ms."""
         world = self._world = self._injected_world or real_world()
         self._started_cluster = ClusterClient(
             self.config,
             world,
             allow_auto_create=False,
-            start_seconds=self.config.seconds("default.api.timeout.ms"),
+            start_seconds=self.config.seconds("default.api.timeout.ms") if timeout is None else timeout,
         )
         try:
             await self._started_cluster.start()
@@ -211,6 +212,10 @@ class AdminBase:
                 raise
 
         return await self._retry(once, deadline)
+
+    def brokers(self) -> tuple[Node, ...]:
+        """The brokers that the last metadata named, by id."""
+        return tuple(self._cluster.metadata.nodes[node_id] for node_id in self._nodes())
 
     def _nodes(self) -> list[int]:
         return sorted(self._cluster.metadata.nodes)

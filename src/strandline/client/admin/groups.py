@@ -345,14 +345,15 @@ def _fetch_request(
     group_id: str, topics: dict[str, tuple[int, ...]] | None, require_stable: bool, version: int
 ) -> OffsetFetchRequest:
     if version >= _FETCH_GROUPS_SINCE:
-        topics = None
+        requested = None
         if topics is not None:
-            topics = tuple(
+            requested = tuple(
                 OffsetFetchRequestTopics(name=name, partition_indexes=numbers)
                 for name, numbers in topics.items()
             )
         return OffsetFetchRequest(
-            groups=(OffsetFetchRequestGroup(group_id=group_id, topics=topics),), require_stable=require_stable
+            groups=(OffsetFetchRequestGroup(group_id=group_id, topics=requested),),
+            require_stable=require_stable,
         )
     old = None
     if topics is not None:

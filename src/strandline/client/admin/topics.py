@@ -154,6 +154,11 @@ class TopicAdmin(AdminBase):
         results = metadata.topics.values()
         return sorted(topic.name for topic in results if include_internal or not topic.is_internal)
 
+    async def describe_all_topics(self, *, timeout: float | None = None) -> list[TopicInfo]:
+        """All topics with their partitions, internal ones too, by name."""
+        metadata = await self._metadata(None, self._deadline(timeout))
+        return [metadata.topics[name] for name in sorted(metadata.topics)]
+
     async def describe_topics(
         self, names: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TopicInfo]:

@@ -22,6 +22,7 @@ from strandline.client.consumer.log_offsets import OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
+from strandline.client.net.connections import Node
 from strandline.client.net.metadata import PartitionInfo, TopicInfo
 from strandline.client.sync.blocking import BlockingClient
 from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
@@ -45,6 +46,8 @@ class AdminCalls(BlockingClient):
         """Deletes topics with all of their records."""
     def list_topics(self, *, include_internal: bool = ..., timeout: float | None = ...) -> list[str]:
         """The names of all topics."""
+    def describe_all_topics(self, *, timeout: float | None = ...) -> list[TopicInfo]:
+        """All topics with their partitions, internal ones too, by name."""
     def describe_topics(self, names: Iterable[str], *, timeout: float | None = ...) -> dict[str, TopicInfo]:
         """The topics with their partitions."""
     def create_partitions(
@@ -217,6 +220,8 @@ class AdminCalls(BlockingClient):
         timeout: float | None = ...,
     ) -> None:
         """Sets credentials (already salted and hashed) and removes others, by user and mechanism."""
+    def brokers(self) -> tuple[Node, ...]:
+        """The brokers that the last metadata named, by id."""
 
 class ConsumerCalls(BlockingClient):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:

@@ -24,6 +24,7 @@ from strandline.config.definition import (
     NON_EMPTY_LIST,
     NON_EMPTY_LIST_OR_NULL,
     PER_BROKER,
+    RECORD_VALIDATIONS,
     STRING,
     TIMESTAMP_TYPES,
     ConfigKey,
@@ -193,5 +194,11 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active("strandline.log.scrub.bytes.per.second", LONG, 5_242_880, at_least(1024), LOW).documented(
         "How many bytes a second are read to find damage, in each log directory."
+    ),
+    active(
+        "strandline.record.validation", STRING, "full", RECORD_VALIDATIONS, MEDIUM, CLUSTER_WIDE
+    ).documented(
+        "What of a batch is checked before it is appended: every record (full), as Kafka does, or only its header "
+        "where nothing else asks for records (header), for producers that one trusts."
     ),
 )

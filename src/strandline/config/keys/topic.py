@@ -19,6 +19,7 @@ from strandline.config.definition import (
     LONG,
     MEDIUM,
     PER_TOPIC,
+    RECORD_VALIDATIONS,
     REPLICAS,
     STRING,
     TIMESTAMP_TYPES,
@@ -135,6 +136,10 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "Brokers, by node id or rack, that copy the topic without being replicas: never in sync, never leaders, "
         "and near their consumers. Not a key of Kafka's."
     ),
+    active("strandline.record.validation", STRING, "full", RECORD_VALIDATIONS, MEDIUM, PER_TOPIC).documented(
+        "What of a batch is checked before it is appended: every record (full), as Kafka does, or only its header "
+        "where nothing else asks for records (header), for producers that one trusts. Not a key of Kafka's."
+    ),
     active("unclean.leader.election.enable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
         "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."
     ),
@@ -190,5 +195,6 @@ SYNONYMS: Final[dict[str, tuple[Synonym, ...]]] = {
     "segment.index.bytes": _same("log.index.size.max.bytes"),
     "segment.jitter.ms": (Synonym("log.roll.jitter.ms"), Synonym("log.roll.jitter.hours", _HOUR_MS)),
     "segment.ms": (Synonym("log.roll.ms"), Synonym("log.roll.hours", _HOUR_MS)),
+    "strandline.record.validation": _same("strandline.record.validation"),
     "unclean.leader.election.enable": _same("unclean.leader.election.enable"),
 }

@@ -1,0 +1,1 @@
+"""`strandline configs`: settings of topics, brokers, groups, loggers and client metrics."""

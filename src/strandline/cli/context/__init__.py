@@ -1,0 +1,1 @@
+"""`strandline context`: named settings of clusters."""

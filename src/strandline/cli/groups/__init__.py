@@ -1,0 +1,1 @@
+"""`strandline groups`: consumer groups, their members, their offsets and lag."""

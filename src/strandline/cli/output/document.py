@@ -1,0 +1,47 @@
+"""JSON for programs: one object a command, whose shape is declared beside the command and shown by its help.
+
+A shape is written like the document: "text", "number", "flag" stand for values, with "?" behind them for null too; a
+list has one shape for all its elements; a key in angle brackets, such as "<topic>", stands for any key.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any, Final
+
+_KINDS: Final[dict[str, tuple[type, ...]]] = {"text": (str,), "number": (int, float), "flag": (bool,)}
+
+
+def add_json(parser: argparse.ArgumentParser, shape: Any, *, lines: bool = False) -> None:
+    """Adds `--json` to a command, and the shape of what it prints to its help."""
+    what = "a JSON object for each" if lines else "one JSON object"
+    parser.add_argument("--json", action="store_true", help=f"print {what}, of the shape below")
+    parser.epilog = f"JSON: {json.dumps(shape)}"
+    parser.set_defaults(json_shape=shape)
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document))
+
+
+def mismatch(document: Any, shape: Any, where: str = "$") -> str | None:
+    """A sentence about the first place where a document is not of a shape; None if it is."""
+    if isinstance(shape, str):
+        kind = shape.removesuffix("?")
+        if document is None and shape.endswith("?"):
+            return None
+        is_kind = isinstance(document, _KINDS[kind]) and isinstance(document, bool) == (kind == "flag")
+        return None if is_kind else f"{where} is {document!r}, not {shape}"
+    if isinstance(shape, list):
+        if not isinstance(document, list):
+            return f"{where} is {document!r}, not a list"
+        found = (mismatch(each, shape[0], f"{where}[{i}]") for i, each in enumerate(document))
+        return next((text for text in found if text), None)
+    if not isinstance(document, dict):
+        return f"{where} is {document!r}, not an object"
+    any_key = next((key for key in shape if key.startswith("<")), None)
+    if any_key is None and set(document) != set(shape):
+        return f"{where} has the keys {sorted(document)}, not {sorted(shape)}"
+    found = (mismatch(value, shape[any_key or key], f"{where}.{key}") for key, value in document.items())
+    return next((text for text in found if text), None)

@@ -1,0 +1,38 @@
+"""A line on stderr that says how far a command is, where stderr is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Final, Self
+
+_CLEAR_LINE: Final = "\x1b[K"
+_BAR_WIDTH: Final = 30
+
+
+class Progress:
+    """A line that is written again and again, and gone at the end. It is silent where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_shown = sys.stderr.isatty()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    def say(self, text: str) -> None:
+        if self._is_shown:
+            print(f"\r{text}", end=_CLEAR_LINE, file=sys.stderr, flush=True)
+
+    def bar(self, share: float, text: str) -> None:
+        """Shows a share from 0 to 1 as a bar with a text."""
+        filled = round(min(max(share, 0.0), 1.0) * _BAR_WIDTH)
+        self.say(f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {share:4.0%} {text}")
+
+    def clear(self) -> None:
+        if self._is_shown:
+            print("\r", end=_CLEAR_LINE, file=sys.stderr, flush=True)

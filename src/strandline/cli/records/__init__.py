@@ -1,0 +1,1 @@
+"""`strandline produce` and `strandline consume`: records from lines, files and JSON rows, and back."""

@@ -1,0 +1,161 @@
+"""`strandline consume`: records of a topic, as lines, in a format of one's own, or as JSON rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.cli.arguments import partition_list, timestamp_ms, whole_number
+from strandline.cli.connection import add_connection, run_async, settings_of, with_admin
+from strandline.cli.exit_codes import DONE
+from strandline.cli.failures import not_found, usage
+from strandline.cli.output.document import add_json
+from strandline.cli.output.text import note
+from strandline.cli.records.matching import add_grep, matcher_of
+from strandline.cli.records.ranges import ReadRange, range_of
+from strandline.cli.records.rendering import renderer_of
+from strandline.cli.records.rows import SHAPE
+from strandline.cli.topics.names import existing_topic
+
+if TYPE_CHECKING:
+    from strandline.base.ids import TopicPartition
+    from strandline.client import Consumer
+    from strandline.client.consumer.record_decoder import ConsumerRecord
+
+# Records of one poll: enough for the work per poll not to count, few enough for output to flow.
+_POLL_RECORDS: Final = 10_000
+_POLL_SECONDS: Final = 0.5
+_SETTINGS: Final = {
+    "enable.auto.commit": "false",
+    "allow.auto.create.topics": "false",
+    "max.partition.fetch.bytes": "8388608",
+    "fetch.max.bytes": "67108864",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Prints the records of a topic. Without --from, --tail, --exit or a range it waits for new ones, as Kafka's "
+        "console consumer does. With --json, `strandline produce --from-json` takes the rows back."
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="the topic")
+    parser.add_argument(
+        "--from",
+        dest="start",
+        metavar="WHERE",
+        help="beginning, end, an offset, or a time (2026-01-31T12:00:00Z, 15m for 15 minutes ago)",
+    )
+    parser.add_argument(
+        "--from-beginning", dest="start", action="store_const", const="beginning", help="all records"
+    )
+    parser.add_argument(
+        "--tail", type=whole_number, metavar="COUNT", help="begin so many before the end of each partition"
+    )
+    parser.add_argument("--to-offset", type=whole_number, metavar="OFFSET", help="end before this offset")
+    parser.add_argument(
+        "--until", type=timestamp_ms, metavar="TIME", help="end at the first record at or after a time"
+    )
+    parser.add_argument(
+        "--exit", "-e", action="store_true", help="end where the topic ends now (from its beginning)"
+    )
+    parser.add_argument(
+        "--partitions", "-p", type=partition_list, metavar="LIST", help="only these, as 0,2 or 0-3"
+    )
+    parser.add_argument(
+        "--max", "-n", type=whole_number, metavar="COUNT", help="end after so many were printed"
+    )
+    parser.add_argument(
+        "--group",
+        "-g",
+        metavar="GROUP",
+        help="as a member of this group; offsets are committed after printing",
+    )
+    parser.add_argument("--committed", action="store_true", help="no records of open or aborted transactions")
+    add_grep(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--format",
+        "-f",
+        metavar="TEXT",
+        help="%%t topic %%p partition %%o offset %%T time %%k key %%v value %%h headers",
+    )
+    form.add_argument("--keys", action="store_true", help="key, a tab, value")
+    form.add_argument("--raw", action="store_true", help="values as they are, nothing between them")
+    add_connection(parser)
+    add_json(parser, SHAPE, lines=True)
+
+
+def call(options: argparse.Namespace) -> int:
+    if options.group is not None and (
+        options.partitions or options.tail or options.to_offset or options.until
+    ):
+        raise usage(
+            "--group begins where the group is: leave out --partitions, --tail, --to-offset and --until"
+        )
+    if options.group is not None and options.start not in (None, "beginning", "end"):
+        raise usage("--group with --from takes beginning or end, for partitions without a committed offset")
+    if options.json and (options.format or options.keys or options.raw):
+        raise usage("--json prints rows: leave out --format, --keys and --raw")
+    options.range = range_of(options)
+    options.matches = matcher_of(options)
+    options.render = renderer_of(options)
+    return run_async(lambda: _consume(options))
+
+
+async def _consume(options: argparse.Namespace) -> int:
+    from strandline.client import Consumer
+
+    await with_admin(options, _check_topic, ("topics",))
+    settings: dict[str, Any] = {**_SETTINGS, **settings_of(options, "consumer")}
+    settings.setdefault("default.api.timeout.ms", str(max(round(options.timeout * 1000), 1)))
+    if options.group is not None:
+        settings["group.id"] = options.group
+        settings["auto.offset.reset"] = "earliest" if options.range.is_from_beginning else "latest"
+    if options.committed:
+        settings["isolation.level"] = "read_committed"
+    async with Consumer(settings) as consumer:
+        if options.group is not None:
+            consumer.subscribe([options.topic])
+            return await _print(consumer, options, None)
+        ends = await options.range.assign(consumer, options.topic, options.partitions)
+        return await _print(consumer, options, ends)
+
+
+async def _check_topic(admin: Any, options: argparse.Namespace) -> int:
+    topic = await existing_topic(admin, options.topic)
+    if options.partitions and max(options.partitions) >= len(topic.partitions):
+        raise not_found(f"{options.topic} has the partitions 0 to {len(topic.partitions) - 1}")
+    return DONE
+
+
+async def _print(consumer: Consumer, options: argparse.Namespace, ends: dict[Any, int] | None) -> int:
+    """Prints until the end, if there is one. `ends` are offsets by partition; None for a group, or for no end."""
+    reading: ReadRange = options.range
+    write, left = sys.stdout.buffer.write, options.max
+    if sys.stderr.isatty() and not reading.has_end and left is None:
+        note("Waiting for records; Ctrl-C ends.")
+    while True:
+        records = await consumer.poll(_POLL_SECONDS, _POLL_RECORDS)
+        if ends:
+            records = [each for each in records if each.offset < ends.get((each.topic, each.partition), 0)]
+        shown = options.matches(records)
+        if left is not None:
+            shown = shown[:left]
+            left -= len(shown)
+        if shown:
+            write(options.render(shown))
+            sys.stdout.buffer.flush()
+        if records and options.group is not None:
+            await (consumer.commit(_after(shown)) if left == 0 else consumer.commit())
+        if left == 0:
+            return DONE
+        if reading.has_end and await reading.is_over(consumer, ends, was_empty=not records):
+            return DONE
+
+
+def _after(shown: list[ConsumerRecord]) -> dict[TopicPartition, int]:
+    """The offsets after the records that were printed; those of the poll that were not come again."""
+    from strandline.base.ids import TopicPartition
+
+    return {TopicPartition(each.topic, each.partition): each.offset + 1 for each in shown}

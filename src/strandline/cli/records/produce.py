@@ -1,0 +1,277 @@
+"""`strandline produce`: records from lines, whole files or JSON rows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
+
+from strandline.cli.arguments import offset
+from strandline.cli.connection import add_connection, run_async, settings_of
+from strandline.cli.exit_codes import DONE, FAILED, NOT_FOUND
+from strandline.cli.failures import CommandError, say_error, usage
+from strandline.cli.output.document import add_json, print_json
+from strandline.cli.output.text import count_of, note
+from strandline.cli.records.input import chunks_of, lines_of
+from strandline.cli.records.rows import BadRow, Row, from_row
+
+if TYPE_CHECKING:
+    from strandline.client import Producer
+    from strandline.client.producer.batch import RecordPromise
+
+# So many records may wait for their acknowledgement; more would only fill memory.
+_PENDING_MAX: Final = 50_000
+_FAILURES_NAMED_MAX: Final = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Sends records to a topic: each line of the files, or of stdin, is one. Ends with 1 if a record was not "
+        "acknowledged, and says which lines were."
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="the topic; brokers create it if they may")
+    parser.add_argument("file", nargs="*", metavar="FILE", help="read these instead of stdin; - is stdin")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--from-json", action="store_true", help="each line is a row as `consume --json` prints it"
+    )
+    kind.add_argument("--whole", action="store_true", help="each file is one record, whatever its bytes are")
+    parser.add_argument(
+        "--key-separator", "-K", metavar="TEXT", help="a line is key, TEXT, value; \\t is a tab"
+    )
+    parser.add_argument("--key", "-k", metavar="KEY", help="the key of every record")
+    parser.add_argument(
+        "--delimiter", "-D", default="\\n", metavar="TEXT", help="between records (default: \\n)"
+    )
+    parser.add_argument(
+        "--header",
+        "-H",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of every record; may be repeated",
+    )
+    parser.add_argument("--null", metavar="TEXT", help="a key or value that is TEXT is null: a tombstone")
+    parser.add_argument("--tombstone", action="store_true", help="send one record with --key and no value")
+    parser.add_argument("--partition", "-p", type=offset, metavar="N", help="to this partition")
+    parser.add_argument(
+        "--keep-partitions", action="store_true", help="with --from-json: to each row's partition"
+    )
+    parser.add_argument("--acks", choices=("0", "1", "all"), help="who must have a record (default: all)")
+    parser.add_argument(
+        "--compression", choices=("none", "gzip", "snappy", "lz4", "zstd"), help="of batches (default: none)"
+    )
+    parser.add_argument(
+        "--keep-going", action="store_true", help="leave out lines that are no rows, and go on"
+    )
+    add_connection(parser)
+    add_json(
+        parser,
+        {
+            "topic": "text",
+            "sent": "number",
+            "failed": "number",
+            "failures": [{"file": "text", "line": "number", "error": "text"}],
+        },
+    )
+
+
+def call(options: argparse.Namespace) -> int:
+    if options.tombstone and (options.key is None or options.file):
+        raise usage("--tombstone needs --key, and takes no files")
+    if options.keep_partitions and not options.from_json:
+        raise usage("--keep-partitions is for --from-json")
+    if options.whole and not options.file:
+        raise usage("--whole needs files")
+    if sys.stdin.isatty() and not options.file and not options.tombstone:
+        note("Each line is a record; Ctrl-D ends.")
+    return run_async(lambda: _produce(options))
+
+
+class Sending:
+    """Records under way, with the lines that they came from."""
+
+    def __init__(self, producer: Producer, topic: str) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._pending: deque[tuple[str, int, RecordPromise]] = deque()
+        self.sent_count = 0
+        self.failures: list[tuple[str, int, str]] = []
+        self.first_error: BaseException | None = None
+
+    async def send(self, file: str, line: int, row: Row) -> None:
+        from strandline.client.errors import KafkaError
+
+        try:
+            promise = await self._producer.send(
+                self._topic, row.value, row.key, row.partition, row.timestamp_ms, row.headers or None
+            )
+        except (KafkaError, ValueError) as error:
+            self.failed(file, line, error)
+            if getattr(error, "code", None) is not None and self.sent_count == 0 and not self._pending:
+                raise
+            return
+        self._pending.append((file, line, promise))
+        if len(self._pending) >= _PENDING_MAX:
+            await self.settle(_PENDING_MAX // 2)
+
+    def failed(self, file: str, line: int, error: BaseException) -> None:
+        self.first_error = self.first_error or error
+        self.failures.append((file, line, str(error)))
+
+    async def settle(self, left_max: int = 0) -> None:
+        """Waits for acknowledgements until at most so many records are under way."""
+        from strandline.client.errors import KafkaError
+
+        while len(self._pending) > left_max:
+            file, line, promise = self._pending.popleft()
+            try:
+                await promise
+                self.sent_count += 1
+            except KafkaError as error:
+                self.failed(file, line, error)
+
+
+async def _produce(options: argparse.Namespace) -> int:
+    from strandline.client import Producer
+    from strandline.client.errors import UnknownTopicError
+
+    settings: dict[str, Any] = settings_of(options, "producer")
+    settings.setdefault("max.block.ms", str(max(round(options.timeout * 1000), 1)))
+    settings.setdefault("linger.ms", "5")
+    settings.setdefault("batch.size", "262144")
+    for key, value in (("acks", options.acks), ("compression.type", options.compression)):
+        if value is not None:
+            settings[key] = value
+    stopped: CommandError | None = None
+    async with Producer(settings) as producer:
+        sending = Sending(producer, options.topic)
+        try:
+            async for file, line, row in _rows(options, sending):
+                await sending.send(file, line, row)
+        except CommandError as error:
+            stopped = error
+        except UnknownTopicError as error:
+            raise CommandError(
+                f"there is no topic {options.topic}, and the brokers do not create it: "
+                f"`strandline topics create {options.topic}`",
+                NOT_FOUND,
+            ) from error
+        await producer.flush()
+        await sending.settle()
+    return _report(options, sending, stopped)
+
+
+def _report(options: argparse.Namespace, sending: Sending, stopped: CommandError | None) -> int:
+    if options.json:
+        failures = [{"file": file, "line": line, "error": text} for file, line, text in sending.failures]
+        print_json(
+            {
+                "topic": options.topic,
+                "sent": sending.sent_count,
+                "failed": len(sending.failures),
+                "failures": failures,
+            }
+        )
+    for file, line, text in sending.failures[:_FAILURES_NAMED_MAX]:
+        say_error(f"{file}, line {line}: {text}")
+    if len(sending.failures) > _FAILURES_NAMED_MAX:
+        say_error(f"and {len(sending.failures) - _FAILURES_NAMED_MAX} more (--json names them all)")
+    acknowledged = f"{count_of(sending.sent_count, 'record')} acknowledged"
+    if stopped is not None:
+        say_error(f"{stopped}; {acknowledged} before it, nothing after it was sent (--keep-going goes on)")
+        return stopped.code
+    if sending.failures:
+        say_error(f"{acknowledged}, {count_of(len(sending.failures), 'record')} not")
+        return FAILED
+    if sys.stderr.isatty() and not options.json:
+        note(acknowledged)
+    return DONE
+
+
+async def _rows(options: argparse.Namespace, sending: Sending) -> AsyncIterator[tuple[str, int, Row]]:
+    """The records to send, each with its file and line."""
+    headers = [_header(text) for text in options.header]
+    if options.tombstone:
+        yield "--tombstone", 1, Row(options.key.encode(), None, headers, options.partition)
+        return
+    delimiter = _unescaped(options.delimiter)
+    for file in options.file or ["-"]:
+        descriptor = _open(file)
+        try:
+            if options.whole:
+                data = b"".join([each async for each in chunks_of(descriptor)])
+                yield file, 1, _plain(options, data, headers)
+                continue
+            number = 0
+            async for lines in lines_of(descriptor, delimiter):
+                for line in lines:
+                    number += 1
+                    row = _row(options, line, headers, file, number, sending)
+                    if row is not None:
+                        yield file, number, row
+        finally:
+            if file != "-":
+                os.close(descriptor)
+
+
+def _row(
+    options: argparse.Namespace,
+    line: bytes,
+    headers: list[tuple[str, bytes | None]],
+    file: str,
+    number: int,
+    sending: Sending,
+) -> Row | None:
+    """The record of a line; None for a line to leave out."""
+    try:
+        if not options.from_json:
+            return _plain(options, line, headers)
+        if not line.strip():
+            return None
+        row = from_row(line)
+        partition = options.partition if options.partition is not None else row.partition
+        return row._replace(
+            headers=row.headers + headers,
+            partition=partition if options.keep_partitions or options.partition is not None else None,
+        )
+    except BadRow as error:
+        if not options.keep_going:
+            raise CommandError(f"{file}, line {number}: {error}") from error
+        sending.failed(file, number, error)
+        return None
+
+
+def _plain(options: argparse.Namespace, line: bytes, headers: list[tuple[str, bytes | None]]) -> Row:
+    key = None if options.key is None else options.key.encode()
+    value: bytes | None = line
+    if options.key_separator is not None and not options.whole:
+        before, separator, after = line.partition(_unescaped(options.key_separator))
+        if not separator:
+            raise BadRow(f"no {options.key_separator!r} between key and value")
+        key, value = before, after
+    if options.null is not None:
+        marker = options.null.encode()
+        key, value = None if key == marker else key, None if value == marker else value
+    return Row(key, value, headers, options.partition)
+
+
+def _header(text: str) -> tuple[str, bytes | None]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise usage(f"--header {text}: write it as KEY=VALUE")
+    return key, value.encode()
+
+
+def _unescaped(text: str) -> bytes:
+    return text.replace("\\t", "\t").replace("\\n", "\n").replace("\\0", "\0").encode()
+
+
+def _open(file: str) -> int:
+    try:
+        return sys.stdin.fileno() if file == "-" else os.open(file, os.O_RDONLY)
+    except OSError as error:
+        raise usage(f"{file} cannot be read: {error.strerror}") from error

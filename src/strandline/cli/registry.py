@@ -1,0 +1,170 @@
+"""`strandline registry`: a schema registry beside any cluster that speaks Kafka's protocol."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import socket
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from strandline.cli.arguments import port
+from strandline.cli.exit_codes import DONE, FAILED, UNREACHABLE, USAGE
+
+if TYPE_CHECKING:
+    from strandline.registry.service.registry import Registry
+
+DEFAULT_PORT: Final = 8081
+HOW_TO_INSTALL: Final = "pip install 'strandline[registry]'"
+_NEEDED: Final = ("uvicorn", "httptools", "google.protobuf", "jsonschema_specifications", "fastavro")
+_PARENT_CHECK_SECONDS: Final = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Serves Confluent's schema registry interface from the topic _schemas of a cluster, and stays until "
+        "Ctrl-C. Several instances with the same topic and group share the work: one of them writes."
+    )
+    parser.add_argument(
+        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
+    )
+    parser.add_argument(
+        "--port",
+        type=port,
+        default=DEFAULT_PORT,
+        help="port to listen on; 0 takes a free one (default: 8081)",
+    )
+    parser.add_argument("--host", default="localhost", help="address to listen on (default: localhost)")
+    parser.add_argument(
+        "--url", metavar="URL", help="where other instances reach this one (default: by --host and --port)"
+    )
+    parser.add_argument("--topic", default="_schemas", help="the topic of the schemas (default: _schemas)")
+    parser.add_argument(
+        "--group", default="schema-registry", help="the name of the registry (default: schema-registry)"
+    )
+    parser.add_argument(
+        "--compatibility",
+        default="BACKWARD",
+        type=str.upper,
+        metavar="LEVEL",
+        help="the level where none is configured: NONE, BACKWARD, FORWARD, FULL or one of these with _TRANSITIVE "
+        "(default: BACKWARD)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any setting of Kafka's clients, such as security.protocol",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print one line when it is ready")
+
+
+def is_installed() -> bool:
+    """True if everything that the registry imports is there."""
+    try:
+        return all(find_spec(name) is not None for name in _NEEDED)
+    except ModuleNotFoundError:  # of a parent package
+        return False
+
+
+def call(options: argparse.Namespace) -> int:
+    if not is_installed():
+        return _fail(f"the registry needs more packages: {HOW_TO_INSTALL}", USAGE)
+    from strandline.client.errors import KafkaError
+    from strandline.node import loop
+    from strandline.registry.formats.levels import LEVELS
+    from strandline.registry.server import RegistryStopped
+    from strandline.registry.storage.topic import UnusableTopic
+
+    if options.compatibility not in LEVELS:
+        return _fail(f"--compatibility {options.compatibility}: one of {', '.join(LEVELS)}", USAGE)
+    try:
+        client = {"bootstrap.servers": options.bootstrap_server} | _client_settings(options.set)
+    except ValueError as error:
+        return _fail(str(error), USAGE)
+    try:
+        loop.run(_serve(options, client))
+    except (UnusableTopic, RegistryStopped) as error:
+        return _fail(str(error), FAILED)
+    except KafkaError as error:
+        return _fail(f"no registry without a cluster: {error}", UNREACHABLE)
+    except OSError as error:
+        return _fail(f"the registry cannot listen on port {options.port}: {error.strerror or error}", USAGE)
+    return DONE
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that is bound before anything else is done: a port that is taken is found out at once."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+async def _serve(options: argparse.Namespace, client: dict[str, str]) -> None:
+    from strandline.node.launcher import STOPS_WITH_PARENT
+    from strandline.registry.server import serve_registry
+    from strandline.registry.service.settings import RegistrySettings
+
+    listener = listening_socket(options.host, options.port)
+    url = options.url or f"http://{options.host}:{listener.getsockname()[1]}"
+    settings = RegistrySettings(
+        client=client,
+        url=url,
+        topic=options.topic,
+        group=options.group,
+        default_level=options.compatibility,
+    )
+    serving = asyncio.create_task(
+        serve_registry(settings, listener, lambda registry: _say_ready(options, registry))
+    )
+    parent = os.environ.get(STOPS_WITH_PARENT)
+    while parent is not None and not serving.done() and os.getppid() == int(parent):
+        await asyncio.sleep(_PARENT_CHECK_SECONDS)
+    if parent is not None and not serving.done():
+        serving.cancel()
+        return
+    await serving
+
+
+def _say_ready(options: argparse.Namespace, registry: Registry) -> None:
+    url = registry.settings.url
+    if options.quiet:
+        print(f"ready registry={url}", flush=True)
+        return
+    role = "writes" if registry.is_writer else f"forwards what is written to {registry.writer_url}"
+    print(
+        f"The schema registry is ready.\n"
+        f"  url      {url}\n"
+        f"  topic    {registry.settings.topic}, {len(registry.state.places)} schemas\n"
+        f"  role     {role}\n"
+        f"Stop with Ctrl-C.",
+        flush=True,
+    )
+    if registry.skipped_count:
+        print(
+            f"  note     {registry.skipped_count} records of the topic were skipped: no registry wrote them"
+        )
+
+
+def _client_settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--set {pair}: write it as KEY=VALUE")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"strandline: {message}", file=sys.stderr)
+    return code

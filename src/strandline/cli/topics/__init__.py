@@ -1,0 +1,1 @@
+"""`strandline topics`: creates, describes, changes and deletes topics."""

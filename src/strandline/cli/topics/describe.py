@@ -1,0 +1,184 @@
+"""`strandline topics describe`: partitions with their leaders, replicas and in-sync sets."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from strandline.cli.connection import add_connection, run
+from strandline.cli.exit_codes import DONE
+from strandline.cli.output.document import add_json, print_json
+from strandline.cli.output.text import coloured, count_of, show, table
+from strandline.cli.topics.names import matching_topics
+
+if TYPE_CHECKING:
+    from strandline.client import Admin
+    from strandline.client.net.metadata import PartitionInfo, TopicInfo
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows topics with their partitions: leader, replicas with the preferred leader first, in-sync set, racks. "
+        "A note says where the leader is not the preferred one (`strandline elect-leaders` brings it back)."
+    )
+    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="names; * and ? stand for any characters")
+    parser.add_argument("--internal", action="store_true", help="internal topics too, where none is named")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--under-replicated", action="store_true", help="only partitions with replicas out of sync"
+    )
+    only.add_argument("--offline", action="store_true", help="only partitions without a leader")
+    only.add_argument(
+        "--under-min-isr",
+        action="store_true",
+        help="only partitions that refuse acks=all: too few are in sync",
+    )
+    only.add_argument(
+        "--not-preferred", action="store_true", help="only partitions that another broker should lead"
+    )
+    add_connection(parser)
+    add_json(
+        parser,
+        {
+            "topics": [
+                {
+                    "name": "text",
+                    "topic_id": "text",
+                    "internal": "flag",
+                    "configs": {"<key>": "text?"},
+                    "partitions": [
+                        {
+                            "partition": "number",
+                            "leader": "number?",
+                            "leader_epoch": "number",
+                            "replicas": ["number"],
+                            "in_sync": ["number"],
+                            "offline": ["number"],
+                            "racks": ["text?"],
+                            "preferred": "flag",
+                        }
+                    ],
+                }
+            ]
+        },
+    )
+
+
+def call(options: argparse.Namespace) -> int:
+    return run(options, _describe, "topics", "configs")
+
+
+async def _describe(admin: Admin, options: argparse.Namespace) -> int:
+    from strandline.client.admin.configs import ConfigResource
+
+    if options.topic:
+        names = await matching_topics(admin, options.topic)
+    else:
+        names = await admin.list_topics(include_internal=options.internal)
+    topics = (await admin.describe_topics(names)) if names else {}
+    resources = [ConfigResource.topic(name) for name in names]
+    configs = await admin.describe_configs(resources) if names else {}
+    racks = {node.node_id: node.rack for node in admin.brokers()}
+    shown = []
+    for name in names:
+        entries = configs[ConfigResource.topic(name)]
+        minimum = int(entries["min.insync.replicas"].value or 1) if "min.insync.replicas" in entries else 1
+        own = {key: entry.value for key, entry in sorted(entries.items()) if entry.source == 1}
+        partitions = [each for each in topics[name].partitions if _is_wanted(each, minimum, options)]
+        if partitions or not _is_filtered(options):
+            shown.append((topics[name], own, partitions))
+    if options.json:
+        print_json({"topics": [_document(*each, racks) for each in shown]})
+    elif shown:
+        show([line for each in shown for line in [*_lines(*each, racks), ""]][:-1])
+    else:
+        print("no such partitions" if _is_filtered(options) else "no topics")
+    return DONE
+
+
+def _is_filtered(options: argparse.Namespace) -> bool:
+    return bool(options.under_replicated or options.offline or options.under_min_isr or options.not_preferred)
+
+
+def _is_wanted(each: PartitionInfo, minimum: int, options: argparse.Namespace) -> bool:
+    if options.under_replicated:
+        return len(each.in_sync) < len(each.replicas)
+    if options.offline:
+        return each.leader_id < 0
+    if options.under_min_isr:
+        return len(each.in_sync) < min(minimum, len(each.replicas))
+    if options.not_preferred:
+        return not _is_preferred(each)
+    return True
+
+
+def _is_preferred(each: PartitionInfo) -> bool:
+    return not each.replicas or each.leader_id == each.replicas[0]
+
+
+def _document(
+    topic: TopicInfo,
+    configs: dict[str, str | None],
+    partitions: list[PartitionInfo],
+    racks: dict[int, str | None],
+) -> dict[str, Any]:
+    from strandline.base.ids import uuid_text
+
+    return {
+        "name": topic.name,
+        "topic_id": uuid_text(topic.topic_id),
+        "internal": topic.is_internal,
+        "configs": configs,
+        "partitions": [
+            {
+                "partition": each.partition,
+                "leader": each.leader_id if each.leader_id >= 0 else None,
+                "leader_epoch": each.leader_epoch,
+                "replicas": list(each.replicas),
+                "in_sync": list(each.in_sync),
+                "offline": list(each.offline),
+                "racks": [racks.get(node) for node in each.replicas],
+                "preferred": _is_preferred(each),
+            }
+            for each in partitions
+        ],
+    }
+
+
+def _lines(
+    topic: TopicInfo,
+    configs: dict[str, str | None],
+    partitions: list[PartitionInfo],
+    racks: dict[int, str | None],
+) -> list[str]:
+    from strandline.base.ids import uuid_text
+
+    replicas = max((len(each.replicas) for each in topic.partitions), default=0)
+    numbers = f"{count_of(len(topic.partitions), 'partition')}, {count_of(replicas, 'replica')} each"
+    lines = [f"topic {coloured(topic.name, 'bold')}  {numbers}  id {uuid_text(topic.topic_id)}"]
+    if configs:
+        lines.append("  " + "  ".join(f"{key}={value}" for key, value in configs.items()))
+    has_racks = any(racks.get(node) for each in partitions for node in each.replicas)
+    head = ("PARTITION", "LEADER", "REPLICAS", "IN SYNC", *(["RACKS"] if has_racks else []), "NOTE")
+    rows = [
+        (
+            each.partition,
+            each.leader_id if each.leader_id >= 0 else "none",
+            each.replicas,
+            each.in_sync,
+            *([[racks.get(node) or "-" for node in each.replicas]] if has_racks else []),
+            _note(each),
+        )
+        for each in partitions
+    ]
+    return lines + [f"  {line}" for line in table(head, rows)]
+
+
+def _note(each: PartitionInfo) -> str:
+    if each.leader_id < 0:
+        return "no leader"
+    missing = [node for node in each.replicas if node not in each.in_sync]
+    notes = [f"not in sync: {','.join(map(str, missing))}"] if missing else []
+    if not _is_preferred(each):
+        notes.append(f"preferred leader is {each.replicas[0]}")
+    return "; ".join(notes)

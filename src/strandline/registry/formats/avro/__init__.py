@@ -1,0 +1,5 @@
+"""Avro as Java's library reads and prints it."""
+
+from strandline.registry.formats.avro.parsed import AvroSchema
+
+__all__ = ["AvroSchema"]

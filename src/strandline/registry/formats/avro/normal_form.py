@@ -1,0 +1,66 @@
+"""The normal form of an Avro schema: properties and aliases have one order, whoever wrote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strandline.registry.formats.avro.types import AvroField, AvroType
+
+
+def normalize(root: AvroType) -> AvroType:
+    return _Normalizer().type(root)
+
+
+class _Normalizer:
+    def __init__(self) -> None:
+        self._made: dict[int, AvroType] = {}
+
+    def type(self, each: AvroType) -> AvroType:
+        made = self._made.get(id(each))
+        if made is not None:
+            return made
+        made = self._made[id(each)] = AvroType(
+            each.kind,
+            name=each.name,
+            namespace=each.namespace,
+            doc=each.doc or None,
+            aliases=tuple(sorted(each.aliases)),
+            symbols=each.symbols,
+            enum_default=each.enum_default,
+            size=each.size,
+            props=_ordered(each.props),
+        )
+        if each.items is not None:
+            made.items = self.type(each.items)
+        made.branches = tuple(self.type(branch) for branch in each.branches)
+        made.fields = tuple(self._field(field) for field in each.fields)
+        return made
+
+    def _field(self, field: AvroField) -> AvroField:
+        return AvroField(
+            name=field.name,
+            type=self.type(field.type),
+            doc=field.doc,
+            default=_sorted_value(field.default),
+            order=field.order,
+            aliases=tuple(sorted(field.aliases)),
+            props={key: _sorted_value(field.props[key]) for key in sorted(field.props)},
+        )
+
+
+def _ordered(props: dict[str, Any]) -> dict[str, Any]:
+    """The logical type comes first, then its precision and scale, then the rest by name."""
+    first = (
+        ["logicalType", "precision", "scale"] if props.get("logicalType") == "decimal" else ["logicalType"]
+    )
+    keys = [key for key in first if key in props]
+    keys += [key for key in sorted(props) if key not in keys]
+    return {key: _sorted_value(props[key]) for key in keys}
+
+
+def _sorted_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted_value(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_sorted_value(each) for each in value]
+    return value

@@ -1,0 +1,59 @@
+"""The tree that schemas are compared in: one node for each kind of constraint, several joined by allOf.
+
+`{"type": "string", "enum": [...]}` is an allOf of a node for strings and one for the enum: each is compared with its
+like. References stay references, so that a schema may contain itself.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+NO_DEFAULT: Final = object()
+
+
+@dataclass(slots=True, eq=False)
+class SchemaNode:
+    """`kind` is true, false, empty, string, number, boolean, null, array, object, enum, const, not, combined,
+    conditional or ref."""
+
+    kind: str
+    source: Any = (
+        None  # the JSON that the node is made of; two nodes of the same source are the same constraint
+    )
+    id: str | None = None
+    title: str | None = None
+    description: str | None = None
+    default: Any = NO_DEFAULT
+    connect_type: Any = None
+    # string: maxLength, minLength, pattern; number: bounds, multipleOf; counts of arrays and objects
+    limits: dict[str, Any] = field(default_factory=dict)
+    is_integer: bool = False
+    values: list[Any] = field(default_factory=list)  # of an enum; the one of a const
+    criterion: str = ""  # allOf, anyOf or oneOf
+    children: list[SchemaNode] = field(default_factory=list)  # of a combination; the one that must not match
+    # object
+    properties: dict[str, SchemaNode] = field(default_factory=dict)
+    required: set[str] = field(default_factory=set)
+    patterns: dict[str, SchemaNode] = field(default_factory=dict)
+    property_dependencies: dict[str, set[str]] = field(default_factory=dict)
+    schema_dependencies: dict[str, SchemaNode] = field(default_factory=dict)
+    # object and array: whether there may be more than is named, and of which schema
+    permits_more: bool = True
+    more: SchemaNode | None = None
+    unevaluated: SchemaNode | None = None
+    # array
+    all_items: SchemaNode | None = None
+    items: list[SchemaNode] = field(default_factory=list)
+    is_unique: bool = False
+    target: SchemaNode | None = None  # of a reference, once it is resolved
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not NO_DEFAULT
+
+    @property
+    def key(self) -> str:
+        """Equal for nodes that say the same."""
+        return f"{self.kind}:{json.dumps(self.source, sort_keys=True)}"

@@ -1,0 +1,130 @@
+"""Finds what a `$ref` refers to: inside of the document, in an imported schema, or in a meta-schema.
+
+Nothing is fetched. A reference to a document that is neither imported nor a meta-schema is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from strandline.registry.formats.parsed import InvalidSchema
+
+
+@dataclass(slots=True, eq=False)
+class SchemaDocument:
+    base: str  # the URI that relative references are relative to
+    value: Any
+    is_modern: bool  # of draft 2019-09 or later
+    by_name: dict[str, Any] | None = field(default=None)  # subschemas by $id and $anchor
+
+
+class Documents:
+    def __init__(self, root: Any, imported: Mapping[str, str]) -> None:
+        self.root = _document(root, "", False)
+        self._by_uri: dict[str, SchemaDocument] = {}
+        if self.root.base:
+            self._by_uri[self.root.base] = self.root
+        for name, text in imported.items():
+            try:
+                value = json.loads(text)
+            except ValueError as error:
+                raise InvalidSchema(f"the imported schema {name} is not JSON: {error}") from None
+            document = _document(value, name, self.root.is_modern)
+            for uri in {name, urljoin(self.root.base, name), f"./{name}", document.base}:
+                self._by_uri.setdefault(uri, document)
+
+    def find(self, ref: str, document: SchemaDocument) -> tuple[Any, SchemaDocument]:
+        """The JSON that a reference means and the document that it is in. Raises InvalidSchema."""
+        uri, fragment = urldefrag(ref)
+        where = document if not uri else self._by_reference(uri, document)
+        return _in_document(where, unquote(fragment), ref), where
+
+    def _by_reference(self, uri: str, document: SchemaDocument) -> SchemaDocument:
+        absolute = urljoin(document.base, uri)
+        for candidate in (uri, absolute, uri.removeprefix("./")):
+            found = self._by_uri.get(candidate)
+            if found is not None:
+                return found
+        for candidate in (uri, absolute):
+            named = _names(document).get(candidate)
+            if named is not None:
+                return SchemaDocument(candidate, named, document.is_modern)
+        meta = _meta_schema(absolute)
+        if meta is None:
+            if absolute.startswith(("http:", "https:")):
+                raise InvalidSchema(f"Remote schema reference fetching over HTTP(S) is disabled: {absolute}")
+            raise InvalidSchema(f"Unresolved $ref '{uri}': no reference of this name is given")
+        made = self._by_uri[absolute] = _document(meta, absolute, False)
+        return made
+
+
+def _document(value: Any, base: str, is_modern: bool) -> SchemaDocument:
+    if isinstance(value, dict):
+        own = value.get("$id", value.get("id"))
+        if isinstance(own, str):
+            base = urldefrag(urljoin(base, own))[0]
+        dialect = value.get("$schema")
+        if isinstance(dialect, str):
+            is_modern = "2019-09" in dialect or "2020-12" in dialect
+    return SchemaDocument(base, value, is_modern)
+
+
+def _in_document(document: SchemaDocument, fragment: str, ref: str) -> Any:
+    value = document.value
+    if not fragment:
+        return value
+    if not fragment.startswith("/"):
+        named = _names(document).get(f"#{fragment}")
+        if named is None:
+            raise InvalidSchema(f"Unresolved $ref '{ref}'")
+        return named
+    for number, token in enumerate(fragment[1:].split("/")):
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict) and token not in value and number == 0 and token == "$defs":
+            token = "definitions"  # a definition is found under either name
+        if isinstance(value, dict) and token in value:
+            value = value[token]
+        elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            value = value[int(token)]
+        else:
+            raise InvalidSchema(f"Unresolved $ref '{ref}': {token!r} is not there")
+    return value
+
+
+def _names(document: SchemaDocument) -> dict[str, Any]:
+    """The subschemas of a document that have a name of their own."""
+    if document.by_name is None:
+        found: dict[str, Any] = {}
+        waiting = [document.value]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                own = value.get("$id", value.get("id"))
+                if isinstance(own, str):
+                    found.setdefault(own, value)
+                    found.setdefault(urljoin(document.base, own), value)
+                for keyword in ("$anchor", "$dynamicAnchor"):
+                    if isinstance(value.get(keyword), str):
+                        found.setdefault(f"#{value[keyword]}", value)
+                waiting.extend(value.values())
+            elif isinstance(value, list):
+                waiting.extend(value)
+        document.by_name = found
+    return document.by_name
+
+
+def _meta_schema(uri: str) -> Any:
+    """A meta-schema of JSON Schema itself, which the library of the field brings along."""
+    if "json-schema.org" not in uri:
+        return None
+    from jsonschema_specifications import REGISTRY
+
+    for candidate in (uri, uri + "#", uri.replace("https:", "http:") + "#", uri.replace("http:", "https:")):
+        found = REGISTRY.get(candidate)
+        if found is not None:
+            return found.contents
+    return None

@@ -1,0 +1,58 @@
+"""Sends a request on to the writer, in a thread: the standard library's client blocks."""
+
+from __future__ import annotations
+
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Final
+from urllib.parse import urlsplit
+
+from strandline.ports.workers import Workers
+from strandline.registry.http.exchange import Exchange, Reply
+from strandline.registry.http.writing import FORWARDED
+
+_PASSED_ON: Final = ("content-type", "authorization")
+
+
+class HttpForwarder:
+    def __init__(self, workers: Workers, timeout_seconds: float) -> None:
+        self._workers = workers
+        self._timeout_seconds = timeout_seconds
+
+    async def forward(self, url: str, exchange: Exchange) -> Reply:
+        headers = {name: exchange.headers[name] for name in _PASSED_ON if name in exchange.headers}
+        headers[FORWARDED] = "true"
+        status, body = await self._workers.run(
+            send_request, url, exchange.method, exchange.target, headers, exchange.body, self._timeout_seconds
+        )
+        return Reply(status=status, text=body.decode())
+
+    async def is_reachable(self, url: str) -> bool:
+        """True if a registry responds there."""
+        try:
+            status, _ = await self._workers.run(send_request, url, "GET", "/", {}, b"", 5.0)
+        except (ConnectionError, TimeoutError):
+            return False
+        return bool(status == 200)
+
+
+def send_request(
+    url: str, method: str, target: str, headers: dict[str, str], body: bytes, timeout_seconds: float
+) -> tuple[int, bytes]:
+    """Status and body of the response. Raises ConnectionRefusedError, another ConnectionError, or TimeoutError."""
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout_seconds)
+    try:
+        connection.connect()
+    except (TimeoutError, OSError) as error:
+        raise ConnectionRefusedError(f"nobody responds at {url}: {error}") from error
+    try:
+        connection.request(method, target, body=body or None, headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+    except TimeoutError:
+        raise
+    except (HTTPException, OSError) as error:
+        raise ConnectionAbortedError(f"the connection to {url} broke: {error}") from error
+    finally:
+        connection.close()

@@ -1,0 +1,237 @@
+"""The operations that write. The writer plans them; any other instance forwards the request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol, TypeVar
+
+from strandline.base.planned import Planned
+from strandline.client.errors import KafkaError
+from strandline.ports.workers import Workers
+from strandline.registry import errors
+from strandline.registry.http.exchange import Exchange, Reply
+from strandline.registry.http.reading import subject_or_none
+from strandline.registry.model import deletion, settings_changes
+from strandline.registry.model.registration import find_registered, plan_registration
+from strandline.registry.model.requests import (
+    checked_rule_set,
+    read_config_update,
+    read_mode,
+    read_register_request,
+    read_version,
+)
+from strandline.registry.model.rules import Json
+from strandline.registry.model.scopes import config_in_scope
+from strandline.registry.model.state import RegistryState
+from strandline.registry.model.stored_schema import StoredSchema, described
+from strandline.registry.model.subjects import (
+    is_global_context,
+    is_valid_subject,
+    normalized_subject,
+)
+from strandline.registry.service.registry import NotWriter, Registry
+from strandline.registry.storage.writer import WriterLost
+
+FORWARDED: Final = "x-forward"  # the header of a request that another instance has forwarded
+_ATTEMPTS: Final = 4
+
+T = TypeVar("T")
+
+
+class Forwarder(Protocol):
+    async def forward(self, url: str, exchange: Exchange) -> Reply:
+        """The writer's response. Raises ConnectionRefusedError if nobody is there, another ConnectionError if the
+        connection broke, TimeoutError if no response comes."""
+        ...
+
+
+class WriteOperations:
+    def __init__(self, registry: Registry, workers: Workers, forwarder: Forwarder) -> None:
+        self._registry = registry
+        self._workers = workers
+        self._forwarder = forwarder
+        self.handlers: dict[tuple[str, str], Callable[[Exchange], Awaitable[Reply]]] = {
+            ("POST", "versions"): self._register,
+            ("DELETE", "subject"): self._delete_subject,
+            ("DELETE", "version"): self._delete_version,
+            ("PUT", "global_config"): self._update_config,
+            ("PUT", "subject_config"): self._update_config,
+            ("DELETE", "global_config"): self._delete_config,
+            ("DELETE", "subject_config"): self._delete_config,
+            ("PUT", "global_mode"): self._update_mode,
+            ("PUT", "subject_mode"): self._update_mode,
+            ("DELETE", "global_mode"): self._delete_mode,
+            ("DELETE", "subject_mode"): self._delete_mode,
+            ("DELETE", "context"): self._delete_context,
+        }
+
+    async def _register(self, exchange: Exchange) -> Reply:
+        request = read_register_request(exchange.json_body())
+        checked_rule_set(request.rule_set)
+        if not is_valid_subject(exchange.path["subject"]):
+            raise errors.invalid_subject(exchange.path["subject"])
+        subject = normalized_subject(exchange.path["subject"])
+        registry, level = self._registry, self._registry.settings.default_level
+        config = config_in_scope(registry.state, subject, level)
+        normalizes = exchange.flag("normalize") or bool(config.get("normalize", False))
+        existing = await self._workers.run(
+            lambda: find_registered(
+                registry.state, registry.parser, subject, request, level, normalizes=normalizes
+            )
+        )
+        if existing is not None:
+            return Reply(registered(existing))
+
+        def plan(state: RegistryState) -> Planned[StoredSchema]:
+            return plan_registration(
+                state,
+                registry.parser,
+                subject,
+                request,
+                level,
+                normalizes=normalizes,
+                is_forced=exchange.flag("force"),
+            )
+
+        return await self._write(exchange, plan, lambda schema: Reply(registered(schema)))
+
+    async def _delete_subject(self, exchange: Exchange) -> Reply:
+        subject = normalized_subject(exchange.path["subject"])
+        is_permanent = exchange.flag("permanent")
+        return await self._write(
+            exchange,
+            lambda state: deletion.plan_subject_deletion(state, subject, is_permanent=is_permanent),
+            Reply,
+        )
+
+    async def _delete_version(self, exchange: Exchange) -> Reply:
+        subject, version = (
+            normalized_subject(exchange.path["subject"]),
+            read_version(exchange.path["version"]),
+        )
+        is_permanent = exchange.flag("permanent")
+        return await self._write(
+            exchange,
+            lambda state: deletion.plan_version_deletion(state, subject, version, is_permanent=is_permanent),
+            Reply,
+        )
+
+    async def _delete_context(self, exchange: Exchange) -> Reply:
+        context = normalized_subject(exchange.path["context"])
+        return await self._write(
+            exchange,
+            lambda state: deletion.plan_context_deletion(state, context),
+            lambda _: Reply(status=204),
+        )
+
+    async def _update_config(self, exchange: Exchange) -> Reply:
+        changes = read_config_update(exchange.json_body())
+        self._check_settings_subject(exchange)
+        subject = subject_or_none(exchange)
+        return await self._write(
+            exchange,
+            lambda state: settings_changes.plan_config_update(state, subject, changes),
+            lambda config: Reply(update_echo(config)),
+        )
+
+    async def _delete_config(self, exchange: Exchange) -> Reply:
+        subject, level = subject_or_none(exchange), self._registry.settings.default_level
+        return await self._write(
+            exchange,
+            lambda state: settings_changes.plan_config_deletion(state, subject, level),
+            Reply,
+        )
+
+    async def _update_mode(self, exchange: Exchange) -> Reply:
+        body = exchange.json_body()
+        self._check_settings_subject(exchange)
+        subject, mode = subject_or_none(exchange), read_mode(body)
+        if mode == "FORWARD" and not is_global_context(subject):
+            raise errors.invalid_mode("Forward mode only supported on global level")
+        is_forced = exchange.flag("force")
+        return await self._write(
+            exchange,
+            lambda state: settings_changes.plan_mode_update(state, subject, mode, is_forced=is_forced),
+            lambda _: Reply({} if mode is None else {"mode": body["mode"]}),
+        )
+
+    async def _delete_mode(self, exchange: Exchange) -> Reply:
+        subject, is_recursive = subject_or_none(exchange), exchange.flag("recursive")
+        return await self._write(
+            exchange,
+            lambda state: settings_changes.plan_mode_deletion(state, subject, is_recursive=is_recursive),
+            lambda mode: Reply({} if mode is None else {"mode": mode}),
+        )
+
+    def _check_settings_subject(self, exchange: Exchange) -> None:
+        subject = exchange.path.get("subject")
+        if subject is not None and not is_valid_subject(subject, is_config_or_mode=True):
+            raise errors.invalid_subject(subject)
+
+    # Where it is written
+
+    async def _write(
+        self,
+        exchange: Exchange,
+        plan: Callable[[RegistryState], Planned[T]],
+        reply: Callable[[T], Reply],
+    ) -> Reply:
+        """Plans and commits here if this instance is the writer, else forwards; takes over a writer that is gone.
+
+        A request is planned again after a failed commit. Its first attempt may have been committed all the same, so a
+        deletion that then finds nothing left is not repeated.
+        """
+        was_lost = False
+        for attempt in range(_ATTEMPTS):
+            try:
+                return reply(await self._registry.write(plan, self._workers.run))
+            except NotWriter:
+                forwarded = await self._forward(exchange, is_retry=attempt > 0)
+                if forwarded is not None:
+                    return forwarded
+            except WriterLost as error:
+                if was_lost and exchange.method == "DELETE":
+                    raise errors.store_failed(f"the outcome of the deletion is unknown: {error}") from error
+                was_lost = True
+        raise errors.unknown_leader("Leader not known.")
+
+    async def _forward(self, exchange: Exchange, *, is_retry: bool) -> Reply | None:
+        """The response of the writer; None if this instance has become the writer, and is to try again."""
+        registry = self._registry
+        if is_retry or registry.writer_url in (None, registry.settings.url):
+            registry.writer_url = await self._known_writer()
+        url = registry.writer_url
+        if url is None or url == registry.settings.url or FORWARDED in exchange.headers:
+            await registry.become_writer()
+            return None
+        try:
+            return await self._forwarder.forward(url, exchange)
+        except ConnectionRefusedError:
+            await registry.become_writer()
+            return None
+        except ConnectionError as error:
+            # The request may have been carried out. A registration that is repeated returns the same id.
+            if exchange.method == "DELETE":
+                raise errors.forwarding_failed(f"Error while forwarding to {url}: {error}") from error
+            await registry.become_writer()
+            return None
+        except TimeoutError as error:
+            raise errors.forwarding_failed(f"Error while forwarding to {url}: {error}") from error
+
+    async def _known_writer(self) -> str | None:
+        try:
+            return await self._registry.find_writer()
+        except KafkaError as error:
+            raise errors.unknown_leader(f"Leader not known. {error}") from error
+
+
+def registered(schema: StoredSchema) -> dict[str, Any]:
+    value: dict[str, Any] = {"id": schema.id, "version": schema.version, "guid": schema.guid}
+    value |= described(schema.type, schema.references, schema.metadata, schema.rule_set)
+    value["schema"] = schema.text
+    return value
+
+
+def update_echo(config: Json) -> Json:
+    """A config as the response to its update names it."""
+    return {("compatibility" if key == "compatibilityLevel" else key): value for key, value in config.items()}

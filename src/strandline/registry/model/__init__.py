@@ -1,0 +1,1 @@
+"""Subjects, versions, ids, contexts, configs and modes: a replicated machine over the records of `_schemas`."""

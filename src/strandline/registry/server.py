@@ -1,0 +1,86 @@
+"""Runs one instance of the registry in this process, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import uvicorn
+
+from strandline.base.waiting import all_ended
+from strandline.client.errors import KafkaError
+from strandline.node.workers import ThreadWorkers
+from strandline.registry.errors import RegistryError
+from strandline.registry.http.app import RegistryApp
+from strandline.registry.http.forwarding import HttpForwarder
+from strandline.registry.service.registry import Registry
+from strandline.registry.service.settings import RegistrySettings
+
+_PARSING_THREADS: Final = 2
+_FORWARDING_THREADS: Final = 8
+_LOOK_SECONDS: Final = 1.0
+_BACKLOG: Final = 2048
+
+
+class RegistryStopped(Exception):
+    """The registry cannot go on; the message says why."""
+
+
+async def serve_registry(
+    settings: RegistrySettings, listener: Any, on_ready: Callable[[Registry], None]
+) -> None:
+    """Serves on a bound socket until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
+    parsing, forwarding = ThreadWorkers(_PARSING_THREADS), ThreadWorkers(_FORWARDING_THREADS)
+    registry = Registry(settings)
+    try:
+        await registry.start()
+        forwarder = HttpForwarder(forwarding, settings.timeout_seconds)
+        await _find_or_become_writer(registry, forwarder)
+        config = uvicorn.Config(
+            RegistryApp(registry, parsing, forwarder),
+            http="httptools",
+            loop="none",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=5,
+        )
+        server = uvicorn.Server(config)
+        watching = asyncio.create_task(_watch(registry, server, on_ready))
+        try:
+            await server.serve(sockets=[listener])
+        finally:
+            watching.cancel()
+            await all_ended(watching)
+        if registry.failure is not None:
+            raise RegistryStopped(f"topic {settings.topic} cannot be read any more: {registry.failure}")
+    finally:
+        await registry.stop()
+        parsing.let_go()
+        forwarding.let_go()
+
+
+async def _find_or_become_writer(registry: Registry, forwarder: HttpForwarder) -> None:
+    """The first instance takes the right to write at once; another one only if the writer is gone."""
+    url = registry.writer_url
+    if url is not None and url != registry.settings.url and await forwarder.is_reachable(url):
+        return
+    try:
+        await registry.become_writer()
+    except (RegistryError, KafkaError):
+        return  # reads can be served; the next write tries again
+
+
+async def _watch(registry: Registry, server: uvicorn.Server, on_ready: Callable[[Registry], None]) -> None:
+    """Says when the server listens, and stops it when the topic is gone."""
+    while not server.started:
+        await asyncio.sleep(0.01)
+    on_ready(registry)
+    while registry.failure is None:
+        await registry.changed(_LOOK_SECONDS)
+    server.should_exit = True

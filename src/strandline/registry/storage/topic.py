@@ -1,0 +1,56 @@
+"""Creates `_schemas`, or refuses one that would lose schemas or mix up their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from strandline.client.admin.admin import Admin
+from strandline.client.admin.configs import ConfigResource
+from strandline.client.errors import KafkaError, TopicExistsError, UnknownTopicError
+from strandline.client.world import ClientWorld
+
+DEFAULT_TOPIC: Final = "_schemas"
+_REPLICATION_FACTOR: Final = 3  # kafkastore.topic.replication.factor of Confluent's registry
+
+
+class UnusableTopic(Exception):
+    """The topic cannot hold schemas safely; the message says what to change."""
+
+
+async def prepare_topic(client: Mapping[str, Any], topic: str, world: ClientWorld | None = None) -> str:
+    """Makes sure that the topic is there and fit; returns the cluster's id."""
+    async with Admin(client, world=world) as admin:
+        cluster = await admin.describe_cluster()
+        try:
+            await _check(admin, topic)
+        except UnknownTopicError:
+            factor = min(_REPLICATION_FACTOR, len(cluster.nodes))
+            try:
+                await admin.create_topic(
+                    topic, partitions=1, replication_factor=factor, configs={"cleanup.policy": "compact"}
+                )
+            except TopicExistsError:
+                await _check(admin, topic)
+        return str(cluster.cluster_id or "")
+
+
+async def _check(admin: Admin, topic: str) -> None:
+    found = await admin.describe_topics([topic])
+    description = found[topic]
+    if isinstance(description, KafkaError):
+        raise description
+    count = len(description.partitions)
+    if count != 1:
+        raise UnusableTopic(
+            f"topic {topic} has {count} partitions, and schemas need the order of a single one: "
+            "name another topic, or delete this one if nothing needs it"
+        )
+    resource = ConfigResource.topic(topic)
+    configs = (await admin.describe_configs([resource]))[resource]
+    policy = configs["cleanup.policy"].value
+    if policy != "compact":
+        raise UnusableTopic(
+            f"topic {topic} has cleanup.policy={policy}, which would delete schemas: "
+            f"set cleanup.policy=compact on it"
+        )

@@ -1,0 +1,60 @@
+"""A registry beside a broker, and short ways to ask it."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+import pytest
+
+from strandline.testing import RegistryProcess
+
+_numbers = count(1)
+
+
+class Rest:
+    """Asks a registry over HTTP; returns the status and the decoded body."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        sent = {"Content-Type": "application/vnd.schemaregistry.v1+json"} | (headers or {})
+        request = Request(self.url + path, data=data, method=method, headers=sent)
+        try:
+            with urlopen(request, timeout=30) as response:
+                status, text = response.status, response.read()
+        except HTTPError as error:
+            status, text = error.code, error.read()
+        try:
+            return status, json.loads(text) if text else None
+        except ValueError:
+            return status, text.decode()
+
+    def register(self, subject: str, schema: Any, **more: Any) -> tuple[int, Any]:
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        return self("POST", f"/subjects/{quote(subject, safe='')}/versions", {"schema": text, **more})
+
+
+@pytest.fixture(scope="session")
+def rest(strandline_registry: RegistryProcess) -> Rest:
+    return Rest(strandline_registry.url)
+
+
+@pytest.fixture
+def subject() -> str:
+    """A subject of this test's own."""
+    return f"subject-{next(_numbers)}"
+
+
+@pytest.fixture
+def context() -> str:
+    """A context of this test's own, as it precedes a subject."""
+    return f":.context-{next(_numbers)}:"

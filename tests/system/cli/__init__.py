@@ -1,0 +1,1 @@
+"""The commands that ask a cluster, against a real broker."""
