@@ -41,7 +41,7 @@ _GS2_HEADER: Final = "n,"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScramCredential:
+class StoredCredential:
     """The proof that a server keeps of a password."""
 
     salt: bytes = field(repr=False)
@@ -51,16 +51,16 @@ class ScramCredential:
 
 
 # The user for whom a token was made, and the credential that the token's HMAC stands for.
-TokenCredential = tuple[Principal, ScramCredential, int]
+TokenCredential = tuple[Principal, StoredCredential, int]
 
 
 def salted_password(mechanism: str, password: bytes, salt: bytes, iterations: int) -> bytes:
     return hashlib.pbkdf2_hmac(HASHES[mechanism], password, salt, iterations)
 
 
-def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -> ScramCredential:
+def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -> StoredCredential:
     """The credential that stands for a salted password."""
-    return ScramCredential(
+    return StoredCredential(
         salt=salt,
         stored_key=hashlib.new(HASHES[mechanism], _hmac(mechanism, salted, b"Client Key")).digest(),
         server_key=_hmac(mechanism, salted, b"Server Key"),
@@ -68,7 +68,7 @@ def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -
     )
 
 
-def credential_for(mechanism: str, password: str, salt: bytes, iterations: int) -> ScramCredential:
+def credential_for(mechanism: str, password: str, salt: bytes, iterations: int) -> StoredCredential:
     """The credential that stands for a password."""
     salted = salted_password(mechanism, password.encode(), salt, iterations)
     return credential_of(mechanism, salt, salted, iterations)
@@ -80,7 +80,7 @@ class ScramServer:
     def __init__(
         self,
         mechanism: str,
-        find: Callable[[str], ScramCredential | None],
+        find: Callable[[str], StoredCredential | None],
         find_token: Callable[[str], TokenCredential | None],
         nonce: str,
         decoy: bytes,
@@ -91,7 +91,7 @@ class ScramServer:
         self._find_token = find_token
         self._nonce = nonce
         self._decoy = decoy
-        self._credential: ScramCredential | None = None
+        self._credential: StoredCredential | None = None
         self._user: Principal | None = None
         self._exists = False
         self._first_bare = ""
@@ -142,7 +142,7 @@ class ScramServer:
         self._exists = found is not None and found.iterations >= ITERATIONS_MIN
         if found is None or not self._exists:
             seed = _hmac(self._mechanism, self._decoy, name.encode())
-            found = ScramCredential(
+            found = StoredCredential(
                 salt=seed[:26], stored_key=seed, server_key=seed, iterations=ITERATIONS_MIN
             )
         self._credential = found

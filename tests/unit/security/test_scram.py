@@ -11,9 +11,9 @@ from strandline.security.exchange import SCRAM_SHA_256, SCRAM_SHA_512, Authentic
 from strandline.security.principal import user
 from strandline.security.scram import (
     ScramClient,
-    ScramCredential,
     ScramSecret,
     ScramServer,
+    StoredCredential,
     credential_for,
 )
 
@@ -153,5 +153,5 @@ def test_client_refuses_a_server_that_does_not_know_the_credential() -> None:
 
 def test_credentials_do_not_show_in_repr() -> None:
     credential = credential_for(SCRAM_SHA_256, "secret", SALT, 4096)
-    assert repr(credential) == "ScramCredential(iterations=4096)"
-    assert isinstance(credential, ScramCredential)
+    assert repr(credential) == "StoredCredential(iterations=4096)"
+    assert isinstance(credential, StoredCredential)

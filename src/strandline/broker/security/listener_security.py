@@ -19,7 +19,7 @@ from strandline.security.oauthbearer import OAuthBearerServer
 from strandline.security.plain import PlainServer
 from strandline.security.principal import ANONYMOUS, Principal, user
 from strandline.security.principal_mapping import NoRuleMatches, map_name, parse_rules
-from strandline.security.scram import TYPES, ScramCredential, ScramServer, TokenCredential
+from strandline.security.scram import TYPES, ScramServer, StoredCredential, TokenCredential
 from strandline.security.tls_settings import client_auth, tls_settings
 
 _RECEIVE_TIMEOUT: Final = "strandline.request.receive.timeout.ms"
@@ -135,11 +135,11 @@ class ListenerSecurity:
         is_right = hmac.compare_digest((expected or "").encode(), given)
         return is_right and expected is not None
 
-    def _scram(self, mechanism: str, name: str) -> ScramCredential | None:
+    def _scram(self, mechanism: str, name: str) -> StoredCredential | None:
         record = self._node.image.scram_credentials.get((TYPES[mechanism], name))
         if record is None:
             return None
-        return ScramCredential(
+        return StoredCredential(
             salt=record.salt,
             stored_key=record.stored_key,
             server_key=record.server_key,
