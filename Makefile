@@ -83,6 +83,7 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m strandline.cli.main docs --write docs/reference
+	@$(BIN)/python -m tests.tidy.client_keywords
 	@$(BIN)/python -m tests.tidy.blocking_calls
 	@$(BIN)/python -m tests.tidy.api_index
 

@@ -271,7 +271,7 @@ def test_every_promise_is_kept_when_the_broker_is_gone(topic: str, how: str) -> 
         ({"security.protocol": "SASL_SSL"}, ("PLAINTEXT",)),
         ({"compression.type": "brotli"}, ("zstd",)),
         ({"acks": 2}, ("all",)),
-        ({"bootstrap.servers": "nowhere"}, ("host:port",)),
+        ({"bootstrap.servers": "nowhere:port"}, ("host:port",)),
         ({"value.serializer": "xml"}, ("json",)),
         ({"partitioner.class": "best"}, ("round_robin",)),
         ({"batch.size": [1]}, ("batch.size",)),

@@ -54,7 +54,9 @@ def test_many_threads_may_use_one_producer(bootstrap: str, topic: str) -> None:
         assert [each.value for each in seen if each.key == b"%d" % name] == [b"%d" % n for n in range(500)]
 
 
-def test_errors_are_in_the_result_and_the_producer_goes_on(bootstrap: str, topic: str) -> None:
+def test_errors_are_raised_at_once_or_in_the_result_and_the_producer_goes_on(
+    bootstrap: str, topic: str
+) -> None:
     called = threading.Event()
     with (
         Admin(bootstrap_servers=bootstrap) as admin,
@@ -63,14 +65,16 @@ def test_errors_are_in_the_result_and_the_producer_goes_on(bootstrap: str, topic
         with pytest.raises(UnknownTopicError):
             producer.send(topic, b"x").result(60)
         admin.create_topic(topic, partitions=1)
-        bad = producer.send(topic, "text")
+        with pytest.raises(SerializationError):
+            producer.send(topic, "text")
+        bad = producer.send(topic, b"x", partition=1)
         good = producer.send(topic, b"bytes")
         good.add_done_callback(lambda _: called.set())
-        assert isinstance(bad.exception(60), SerializationError)
+        assert isinstance(bad.exception(60), UnknownTopicError)
         assert good.exception(60) is None
         assert called.wait(60)
     with pytest.raises(ClosedError):
-        producer.send(topic, b"x").result(60)
+        producer.send(topic, b"x")
     producer.close()
     with pytest.raises(ConnectionFailedError):
         Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=100)
@@ -177,8 +181,8 @@ def test_a_commit_has_every_record_that_was_sent_before_it_or_raises(bootstrap: 
                 producer.send(topic, b"%d" % number)
             producer.commit_transaction()
         producer.begin_transaction()
-        producer.send(topic, 5)  # no bytes, so it is not taken
-        with pytest.raises(SerializationError):
+        producer.send(topic, b"x", partition=5)  # there is none, so it is not taken
+        with pytest.raises(UnknownTopicError):
             producer.commit_transaction()
         producer.abort_transaction()
         producer.begin_transaction()

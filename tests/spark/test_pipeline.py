@@ -93,13 +93,13 @@ def test_records_come_out_once_and_bad_ones_are_dead_letters(
     assert sorted(map(repr, (letter.value for letter in letters))) == sorted(map(repr, bad))
     by_value = {letter.value: dict(letter.headers) for letter in letters}
     negative = by_value[b'{"id": 7, "amount": -3}']
-    assert negative[b"dlq.stage"] == b"rule positive"
-    assert negative[b"dlq.error"] == b"rule positive is not met: amount > 0"
-    assert negative[b"dlq.original_topic"] == source.encode()
-    assert {b"dlq.original_partition", b"dlq.original_offset", b"dlq.original_timestamp"} <= negative.keys()
+    assert negative["dlq.stage"] == b"rule positive"
+    assert negative["dlq.error"] == b"rule positive is not met: amount > 0"
+    assert negative["dlq.original_topic"] == source.encode()
+    assert {"dlq.original_partition", "dlq.original_offset", "dlq.original_timestamp"} <= negative.keys()
     assert negative[b"trace"] == b"t-97"
-    assert by_value[b"{no json"][b"dlq.stage"] == b"decode"
-    assert by_value[b'{"amount": 1}'][b"dlq.error"] == b"the field id is missing or null"
+    assert by_value[b"{no json"]["dlq.stage"] == b"decode"
+    assert by_value[b'{"amount": 1}']["dlq.error"] == b"the field id is missing or null"
 
     batches = [event for event in events if event["event"] == "batch"]
     assert sum(event["records"]["orders"] for event in batches) == 100

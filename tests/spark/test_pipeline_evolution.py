@@ -64,7 +64,7 @@ def test_json_fields_come_and_go_while_the_pipeline_goes_on(
     letters = {
         json.loads(row.value).get("id"): dict(row.headers) for row in rows_of(bootstrap, f"{topic}.dlq", 1)
     }
-    assert {number: headers[b"dlq.error"] for number, headers in letters.items()} == {
+    assert {number: headers["dlq.error"] for number, headers in letters.items()} == {
         None: b"the field id is missing or null",
         6: b"the value is no JSON object that fits the schema",
     }

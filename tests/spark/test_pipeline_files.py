@@ -97,7 +97,7 @@ def test_files_come_out_once_and_new_ones_are_found(
         found = [json.loads(row.value) for row in rows_of(bootstrap, f"{topic}-out", 2)]
         assert Counter((row["id"], row["name"]) for row in found) == expected(range(1, last + 1))
     letters = rows_of(bootstrap, f"{topic}.dlq", 1)
-    said = Counter((letter.value, dict(letter.headers)[b"dlq.error"]) for letter in letters)
+    said = Counter((letter.value, dict(letter.headers)["dlq.error"]) for letter in letters)
     no_csv = b"the line is no CSV that fits the schema"
     assert said == Counter(
         {
@@ -110,7 +110,7 @@ def test_files_come_out_once_and_new_ones_are_found(
             },
         }
     )
-    files = {dict(letter.headers)[b"file"].rpartition(b"/")[2] for letter in letters}
+    files = {dict(letter.headers)["file"].rpartition(b"/")[2] for letter in letters}
     assert files >= {b"1.csv", b"2.jsonl", b"3.parquet"}
 
 

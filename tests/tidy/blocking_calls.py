@@ -41,10 +41,17 @@ def text() -> str:
     for name, client, blocking in _CLASSES:
         body = [
             ast.unparse(_as_call(method, module, imports))
-            for module, method in _methods(client, set(vars(blocking)))
+            for module, method in _methods(client, _own(blocking))
         ]
         classes.append(f"class {name}(BlockingClient):\n" + "\n".join(_indented(each) for each in body))
     return _formatted(_BEGINNING + "\n".join(sorted(imports)) + "\n\n" + "\n\n".join(classes) + "\n")
+
+
+def _own(blocking: type) -> set[str]:
+    """The methods that the blocking class defines itself, and did not get from the asyncio one."""
+    return {name for name, value in vars(blocking).items() if not hasattr(value, "__wrapped__")} - {
+        name for name, value in vars(blocking).items() if isinstance(value, property)
+    }
 
 
 def _methods(
@@ -69,8 +76,8 @@ def _as_call(
 ) -> ast.FunctionDef:
     """Blocking, without a body, its defaults left to the client; `imports` gets what its annotations need."""
     arguments = method.args
-    arguments.defaults = [ast.Constant(...) for _ in arguments.defaults]
-    arguments.kw_defaults = [default and ast.Constant(...) for default in arguments.kw_defaults]
+    arguments.defaults = [_default(default) for default in arguments.defaults]
+    arguments.kw_defaults = [default and _default(default) for default in arguments.kw_defaults]
     annotated = [
         *arguments.posonlyargs,
         *arguments.args,
@@ -92,6 +99,15 @@ def _as_call(
         returns=method.returns,
     )
     return ast.fix_missing_locations(call)
+
+
+def _default(default: ast.expr) -> ast.expr:
+    """A default that can be read without its module, or an ellipsis."""
+    try:
+        ast.literal_eval(default)
+    except ValueError:
+        return ast.Constant(...)
+    return default
 
 
 def _import_of(name: str, module: ModuleType) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from strandline.broker.api.table import TABLE
 from strandline.cli.docs import pages
-from tests.tidy import api_index, blocking_calls
+from tests.tidy import api_index, blocking_calls, client_keywords
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 HANDLERS = Path(__file__).parents[2] / "src" / "strandline" / "broker" / "api"
@@ -27,6 +27,10 @@ def test_every_handler_has_one_row_and_one_file() -> None:
 
 def test_types_of_the_blocking_clients_are_those_of_the_asyncio_ones() -> None:
     assert blocking_calls.FILE.read_text() == blocking_calls.text(), "run `make docs`"
+
+
+def test_keywords_of_the_clients_are_their_settings() -> None:
+    assert client_keywords.FILE.read_text() == client_keywords.text(), "run `make docs`"
 
 
 def test_the_index_of_apis_is_what_the_wire_classes_say() -> None:

@@ -17,6 +17,7 @@ ALLOWED = {
     "Admin": BLOCKING,
     "ConfigResource": SCHEMA,
     "Consumer": BLOCKING,
+    "DeadLetters": BLOCKING,
     "Endpoint": SCHEMA,
     "KafkaError": "the client's errors derive from the errors that all packages share, and add advice; both are public",
     "Listener": SCHEMA,

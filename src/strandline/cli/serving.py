@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
+from strandline.cli.registry_child import RegistryChild
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
@@ -41,7 +42,19 @@ def up(options: argparse.Namespace) -> int:
         given = given_settings(options.set)
     except ValueError as error:
         return fail(str(error))
+    try:
+        registry = RegistryChild(options)
+    except OSError as error:
+        return fail(f"--registry-port {options.registry_port}: {reason(error)}")
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
+
+    def on_ready(node: RunningNode) -> None:
+        if security is not None:
+            print(_secure_greeting(node.bootstrap, security), flush=True)
+            return
+        registry.start(node.bootstrap)
+        _greet(node, data, options.ephemeral, notes, registry.line)
+
     try:
         settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
         if "offsets.topic.replication.factor" not in given:
@@ -53,13 +66,20 @@ def up(options: argparse.Namespace) -> int:
             settings = security.broker_settings(settings) | given
             events = launcher.stderr_events(node=1, level="warn")
             format_if_empty(broker_config(settings), events, users=security.scram_users())
-        return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes, security))
+        return _serve(settings, options, on_ready)
     except (UnusableDirectory, InvalidConfig, TlsError) as error:
         return fail(str(error))
     finally:
+        registry.stop()
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
             shutil.rmtree(f"{data}{SECURITY}", ignore_errors=True)
+
+
+def _secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+    from strandline.cli.node.secure_greeting import secure_greeting
+
+    return secure_greeting(bootstrap, security)
 
 
 def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:
@@ -150,24 +170,14 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     return 0
 
 
-def _greet(
-    node: RunningNode,
-    data: str,
-    ephemeral: bool,
-    notes: list[str],
-    security: DevelopmentSecurity | None,
-) -> None:
-    if security is not None:
-        from strandline.cli.node.secure_greeting import secure_greeting
-
-        print(secure_greeting(node.bootstrap, security), flush=True)
-        return
+def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str], registry: str) -> None:
     where = f"{data} (gone when this ends)" if ephemeral else os.path.abspath(data)
     print(
         f"Strandline is ready.\n"
         f"  bootstrap.servers  {node.bootstrap}\n"
         f"  data               {where}\n"
         + (f"  metrics            {node.metrics_url}\n" if node.metrics_url else "")
+        + registry
         + "".join(f"  note               {note}\n" for note in notes)
         + f"Try:\n"
         f"  echo hello | strandline produce greetings{where_option(node.bootstrap)}\n"

@@ -142,6 +142,10 @@ class Handoff:
         self._room = threading.Condition(self._lock)
         self._task: asyncio.Task[None] | None = None
 
+    def count(self) -> int:
+        """The number of items in the line."""
+        return len(self._items)
+
     def put_without_waiting(self, one: Any, other: Any, size: int = 0) -> None:
         with self._lock:
             self._items.append((one, other, self._bytes_put))

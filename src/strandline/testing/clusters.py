@@ -260,7 +260,7 @@ def cluster(
     controllers: int | None = None,
     metrics: bool = False,
     security: str | DevelopmentSecurity | None = None,
-    **settings: str,
+    **settings: str | int | bool,
 ) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`.
 

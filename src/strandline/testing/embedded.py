@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ class BrokerHalted(Exception):
 
 @asynccontextmanager
 async def broker(
-    *, data_dir: Path | None = None, metrics: bool = False, **settings: str
+    *, data_dir: Path | None = None, metrics: bool = False, **settings: str | int | bool
 ) -> AsyncIterator[EmbeddedBroker]:
     """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
 
@@ -93,11 +93,14 @@ class _ProcessOfTheTest:
             self._body.uncancel()
 
 
-def named_settings(settings: dict[str, str], metrics: bool) -> dict[str, str]:
+def named_settings(settings: Mapping[str, str | int | bool], metrics: bool) -> dict[str, str]:
     """Settings by Kafka's names, with a free port for metrics if they are asked for."""
     return {**({launcher.METRICS_PORT: "0"} if metrics else {}), **by_kafka_names(settings)}
 
 
-def by_kafka_names(settings: dict[str, str]) -> dict[str, str]:
+def by_kafka_names(settings: Mapping[str, str | int | bool]) -> dict[str, str]:
     """`num_partitions=3` for `num.partitions=3`: Python has no dots in names."""
-    return {name.replace("_", "."): str(value) for name, value in settings.items()}
+    return {
+        name.replace("_", "."): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in settings.items()
+    }

@@ -208,7 +208,7 @@ def running_broker(
     metrics: bool = False,
     registry: bool = False,
     security: str | DevelopmentSecurity | None = None,
-    **settings: str,
+    **settings: str | int | bool,
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
 

@@ -39,7 +39,13 @@ def batch_of(rows: list[tuple[int, int, bytes | None, bytes | None, tuple]], **h
 
 
 def decoded(batch: bytes) -> list[Record]:
-    return [Record(*row) for row in zip(*columns_of(read_header(batch), memoryview(batch)), strict=True)]
+    rows = [Record(*row) for row in zip(*columns_of(read_header(batch), memoryview(batch)), strict=True)]
+    return [
+        row._replace(
+            headers=tuple((name.encode("utf-8", "surrogateescape"), value) for name, value in row.headers)
+        )
+        for row in rows
+    ]
 
 
 @given(rows=RECORDS, codec=st.sampled_from(range(5)))

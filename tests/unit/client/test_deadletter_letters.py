@@ -41,7 +41,7 @@ def test_a_retried_record_knows_where_it_was_first_and_when_it_is_due() -> None:
     assert (origin.topic, origin.partition, origin.offset) == ("orders", 3, 42)
     assert origin.timestamp_ms == 1_700_000_000_000
     assert (origin.attempt, origin.retry_at_ms) == (2, 3000)
-    assert b"dlq.retry_at" not in dict(failed(3).headers), "nobody retries a dead letter"
+    assert "dlq.retry_at" not in dict(failed(3).headers), "nobody retries a dead letter"
 
 
 def test_a_fatal_error_is_not_tried_again() -> None:
@@ -53,29 +53,29 @@ def test_a_fatal_error_is_not_tried_again() -> None:
 
 
 def test_headers_of_the_application_come_back_as_they_were() -> None:
-    mine = ((b"trace", b"1"), (b"trace", None), (b"\xff", b"2"))
+    mine = (("trace", b"1"), ("trace", None), ("\udcff", b"2"))
     back = redriven(failed(3, *mine))
     assert back.topic == "orders"
-    assert tuple(back.headers) == (*mine, (b"dlq.redriven", b"1"))
+    assert tuple(back.headers) == (*mine, ("dlq.redriven", b"1"))
     assert redriven(failed(3), "elsewhere").topic == "elsewhere"
 
 
 def test_how_often_a_record_was_put_back_is_counted_through_the_next_death() -> None:
     once = tuple(redriven(failed(3)).headers)
-    assert dict(redriven(failed(3, *once)).headers)[b"dlq.redriven"] == b"2"  # type: ignore[arg-type]
+    assert dict(redriven(failed(3, *once)).headers)["dlq.redriven"] == b"2"  # type: ignore[arg-type]
 
 
 def test_a_long_error_is_cut_between_characters() -> None:
     first = record()
     out = POLICY.outcome(first, origin_of(first), RuntimeError("é" * 5000), now_ms=0)
-    text = dict(out.headers)[b"dlq.error"]
+    text = dict(out.headers)["dlq.error"]
     assert text is not None
     assert ERROR_BYTES_MAX - 2 <= len(text) <= ERROR_BYTES_MAX
     assert set(text.decode()) == {"é"}
 
 
 def test_headers_that_say_nonsense_do_no_harm() -> None:
-    odd = record((b"dlq.original_topic", b"orders"), (b"dlq.attempt", b"many"), (b"dlq.retry_at", None))
+    odd = record(("dlq.original_topic", b"orders"), ("dlq.attempt", b"many"), ("dlq.retry_at", None))
     origin = origin_of(odd)
     assert (origin.attempt, origin.retry_at_ms, origin.offset) == (0, 0, -1)
     assert dead_letter_topic("orders") == "orders.dlq"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from strandline.cli.failures import usage
+from strandline.cli.records.rows import header_bytes
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
@@ -77,7 +78,7 @@ def _headers(test: Callable[[bytes], object]) -> Matcher:
 
 
 def _has_header(record: ConsumerRecord, test: Callable[[bytes], object]) -> bool:
-    return any(test(key + b"=" + (value or b"")) for key, value in record.headers)
+    return any(test(header_bytes(*header)) for header in record.headers)
 
 
 def _anywhere(test: Callable[[bytes], object]) -> Matcher:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.cli.failures import usage
 from strandline.cli.output.text import moment
-from strandline.cli.records.rows import to_row
+from strandline.cli.records.rows import header_bytes, to_row
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
@@ -25,7 +25,7 @@ _FIELDS: Final[dict[str, Callable[[ConsumerRecord], bytes]]] = {
     "k": lambda each: each.key or b"",
     "v": lambda each: each.value or b"",
     "S": lambda each: str(-1 if each.value is None else len(each.value)).encode(),
-    "h": lambda each: b",".join(key + b"=" + (value or b"") for key, value in each.headers),
+    "h": lambda each: b",".join(header_bytes(*header) for header in each.headers),
     "%": lambda each: b"%",
 }
 

@@ -64,8 +64,13 @@ def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:
         row[f"{name}_base64"] = b64encode(data).decode()
 
 
-def _header(key: bytes | str, value: bytes | None) -> dict[str, Any]:
-    header: dict[str, Any] = {"key": key.decode(errors="replace") if isinstance(key, bytes) else key}
+def header_bytes(name: str, value: bytes | None) -> bytes:
+    """A header as one text: name=value."""
+    return name.encode("utf-8", "surrogateescape") + b"=" + (value or b"")
+
+
+def _header(name: str, value: bytes | None) -> dict[str, Any]:
+    header: dict[str, Any] = {"key": name}
     _put(header, "value", value)
     return header
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.config.config import ClientConfig
+from strandline.client.config.keywords import AdminKeywords
 from strandline.client.errors import ClosedError, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import Node, NodeConnection
@@ -98,8 +99,9 @@ class AdminBase:
         /,
         *,
         world: ClientWorld | None = None,
-        **keywords: Any,
+        **keywords: Unpack[AdminKeywords],
     ) -> None:
+        """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet."""
         self.config = ClientConfig.admin(settings, **keywords)
         self._injected_world = world
         self._started_cluster: ClusterClient | None = None
@@ -131,6 +133,7 @@ class AdminBase:
             raise
 
     async def close(self) -> None:
+        """Disconnects; twice is fine."""
         if self._started_cluster is not None and not self._is_closed:
             self._is_closed = True
             await self._started_cluster.close()

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
+from strandline.client.arguments import ConfigValue, config_text, listed
 from strandline.client.errors import KafkaError
 from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsRequest,
@@ -76,7 +77,7 @@ class ConfigEntry:
 
     name: str
     value: str | None
-    source: int
+    source: ConfigSource
     is_read_only: bool
     is_sensitive: bool
     documentation: str | None
@@ -84,6 +85,7 @@ class ConfigEntry:
 
     @property
     def is_default(self) -> bool:
+        """True if nobody set it."""
         return self.source == ConfigSource.DEFAULT
 
 
@@ -96,12 +98,12 @@ class Operation(IntEnum):
     SUBTRACT = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConfigChange:
     """A setting to change."""
 
     name: str
-    value: str | None = None
+    value: ConfigValue = None
     operation: Operation = Operation.SET
 
 
@@ -123,7 +125,7 @@ class ConfigAdmin(AdminBase):
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
         """The settings by resource and name; all of them, or those with the given names."""
         deadline = self._deadline(timeout)
-        keys = None if names is None else tuple(names)
+        keys = None if names is None else tuple(listed(names, "names"))
         requested = list(resources)
 
         async def once() -> dict[ConfigResource, dict[str, ConfigEntry]]:
@@ -197,6 +199,14 @@ class ConfigAdmin(AdminBase):
         return await self._retry(once, deadline)
 
 
+def _source(number: int) -> ConfigSource:
+    """A source of a later Kafka than this client knows is UNKNOWN."""
+    try:
+        return ConfigSource(number)
+    except ValueError:
+        return ConfigSource.UNKNOWN
+
+
 def _by_node(resources: list[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
     results: dict[int | None, list[ConfigResource]] = {}
     for each in resources:
@@ -210,7 +220,9 @@ def _alteration(resource: ConfigResource, changes: tuple[ConfigChange, ...]) -> 
         resource_type=resource.type,
         resource_name=resource.name,
         configs=tuple(
-            AlterableConfig(name=each.name, config_operation=each.operation, value=each.value)
+            AlterableConfig(
+                name=each.name, config_operation=each.operation, value=config_text(each.name, each.value)
+            )
             for each in changes
         ),
     )
@@ -226,7 +238,7 @@ def _described(
             each.name: ConfigEntry(
                 name=each.name,
                 value=each.value,
-                source=each.config_source,
+                source=_source(each.config_source),
                 is_read_only=each.read_only,
                 is_sensitive=each.is_sensitive,
                 documentation=each.documentation,

@@ -10,7 +10,8 @@ from typing import Any, Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
-from strandline.client.errors import KafkaError, UnsupportedVersionError, error_for
+from strandline.client.arguments import listed
+from strandline.client.errors import GroupError, KafkaError, UnsupportedVersionError, error_for
 from strandline.client.net.coordinators import GROUP
 from strandline.client.net.partitions import by_topic
 from strandline.wire.api.k08_offset_commit import (
@@ -122,6 +123,7 @@ class GroupAdmin(AdminBase):
         self, group_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, GroupDescription]:
         """The groups with their members."""
+        group_ids = listed(group_ids, "group_ids")
         deadline = self._deadline(timeout)
         results: dict[str, GroupDescription | KafkaError] = {}
         for group_id in group_ids:
@@ -145,7 +147,7 @@ class GroupAdmin(AdminBase):
             group = response.groups[0]
             if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
                 check(group.error_code, group.error_message, f"group {group_id}")
-                return _consumer_group(group)
+                return consumer_group(group)
         except UnsupportedVersionError:
             pass  # an older broker
         classic = await self._call_coordinator(
@@ -155,10 +157,11 @@ class GroupAdmin(AdminBase):
         check(described.error_code, described.error_message, f"group {group_id}")
         if described.group_state == "Dead":
             raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
-        return _classic_group(described)
+        return classic_group(described)
 
     async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes groups that have no members."""
+        group_ids = listed(group_ids, "group_ids")
         deadline = self._deadline(timeout)
         results: dict[str, bool | KafkaError] = {}
 
@@ -235,7 +238,8 @@ class GroupAdmin(AdminBase):
             response = await connection.call(request, OffsetCommitResponse, version=version)
             results_or_raise(
                 {
-                    TopicPartition(topic.name, each.partition_index): error_from(
+                    TopicPartition(topic.name, each.partition_index): _group_in_use(each.error_code, group_id)
+                    or error_from(
                         each.error_code,
                         None,
                         f"offset of {topic.name}-{each.partition_index} for group {group_id}",
@@ -283,7 +287,8 @@ class GroupAdmin(AdminBase):
         await self._retry_with_coordinator(group_id, once, deadline)
 
 
-def _consumer_group(group: Any) -> GroupDescription:
+def consumer_group(group: Any) -> GroupDescription:
+    """A group of KIP-848, of ConsumerGroupDescribe."""
     return GroupDescription(
         group_id=group.group_id,
         type="consumer",
@@ -306,7 +311,8 @@ def _consumer_group(group: Any) -> GroupDescription:
     )
 
 
-def _classic_group(group: Any) -> GroupDescription:
+def classic_group(group: Any) -> GroupDescription:
+    """A classic group, of DescribeGroups."""
     return GroupDescription(
         group_id=group.group_id,
         type="classic",
@@ -379,3 +385,14 @@ def _fetched_offsets(
                     metadata=each.metadata or "",
                 )
     return results_or_raise(results)
+
+
+def _group_in_use(code: int, group_id: str) -> KafkaError | None:
+    """The error of an admin's commit for a group that has members, which Kafka words for a member."""
+    if code != ErrorCode.UNKNOWN_MEMBER_ID:
+        return None
+    return GroupError(
+        code,
+        f"group {group_id} has members",
+        advice="stop its consumers first: their commits would overwrite these",
+    )

@@ -9,6 +9,7 @@ from functools import partial
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
+from strandline.client.arguments import listed
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.coordinators import TRANSACTION
 from strandline.client.net.partitions import by_topic
@@ -139,6 +140,7 @@ class ProducerAdmin(AdminBase):
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
         """The transactions of these transactional ids."""
+        transactional_ids = listed(transactional_ids, "transactional_ids")
         deadline = self._deadline(timeout)
         results: dict[str, TransactionDescription | KafkaError] = {}
 
@@ -182,6 +184,7 @@ class ProducerAdmin(AdminBase):
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> None:
         """Fences the producers of these transactional ids, and aborts their open transactions."""
+        transactional_ids = listed(transactional_ids, "transactional_ids")
         deadline = self._deadline(timeout)
         results: dict[str, bool | KafkaError] = {}
 

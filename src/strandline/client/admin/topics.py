@@ -9,6 +9,7 @@ from typing import Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
+from strandline.client.arguments import ConfigValue, config_texts, listed
 from strandline.client.errors import KafkaError, error_for
 from strandline.client.net.metadata import Metadata, TopicInfo
 from strandline.client.net.partitions import by_topic
@@ -46,14 +47,14 @@ MAX_TIMESTAMP: Final = -3
 _TOPIC_STATES_SINCE: Final = 6  # from here on DeleteTopics takes structures instead of names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NewTopic:
     """A topic to create; -1 leaves a number to the broker's defaults. `assignment` names replicas by partition."""
 
     name: str
     partitions: int = -1
     replication_factor: int = -1
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, ConfigValue] = field(default_factory=dict)
     assignment: Mapping[int, tuple[int, ...]] | None = None
 
 
@@ -113,7 +114,7 @@ class TopicAdmin(AdminBase):
         *,
         partitions: int = -1,
         replication_factor: int = -1,
-        configs: Mapping[str, str] | None = None,
+        configs: Mapping[str, ConfigValue] | None = None,
         timeout: float | None = None,
     ) -> CreatedTopic:
         """Creates one topic."""
@@ -124,6 +125,7 @@ class TopicAdmin(AdminBase):
 
     async def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes topics with all of their records."""
+        names = listed(names, "names")
         deadline = self._deadline(timeout)
         requested = tuple(names)
 
@@ -163,6 +165,7 @@ class TopicAdmin(AdminBase):
         self, names: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TopicInfo]:
         """The topics with their partitions."""
+        names = listed(names, "names")
         requested = tuple(names)
         metadata = await self._metadata(requested, self._deadline(timeout))
         results: dict[str, TopicInfo | KafkaError] = {}
@@ -309,5 +312,8 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
             CreatableReplicaAssignment(partition_index=number, broker_ids=tuple(replicas))
             for number, replicas in (assignment or {}).items()
         ),
-        configs=tuple(CreatableTopicConfig(name=name, value=value) for name, value in topic.configs.items()),
+        configs=tuple(
+            CreatableTopicConfig(name=name, value=value)
+            for name, value in config_texts(topic.configs).items()
+        ),
     )

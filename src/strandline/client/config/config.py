@@ -27,6 +27,7 @@ from strandline.config.variables import PROVIDERS
 
 _FREE_PREFIXES: Final = (*SECURITY_PREFIXES, f"{PROVIDERS}.")
 _CONFIG_PROVIDERS: Final = "strandline.node.config_providers"
+_DEFAULT_PORT: Final = 9092  # of a server that is given without one, as with Kafka's other clients
 _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker remembers
 
 
@@ -36,8 +37,18 @@ class ClientConfig(TypedValues):
     __slots__ = ("bootstrap", "originals")
 
     def __init__(
-        self, keys: tuple[ConfigKey, ...], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+        self,
+        keys: tuple[ConfigKey, ...],
+        settings: Mapping[str, Any] | None,
+        keywords: Mapping[str, Any],
+        kind: str,
     ) -> None:
+        """`kind` names the client: producer, consumer or admin."""
+        if settings is not None and not isinstance(settings, Mapping):
+            raise ConfigError(
+                f"settings are a mapping by Kafka's names, or keywords, not {settings!r}: "
+                'write bootstrap_servers="localhost:9092"'
+            )
         known = {key.name: key for key in keys}
         originals = dict(settings or {})
         originals.update((name.replace("_", "."), value) for name, value in keywords.items())
@@ -55,23 +66,25 @@ class ClientConfig(TypedValues):
                 raise ConfigError(f"{key.name} is missing, and has no default ({key.doc})", key=key.name)
             else:
                 self._values[key.name] = key.default
+        if "client.id" not in originals:
+            self._values["client.id"] = f"strandline-{kind}"
         self.bootstrap = _addresses(self.strings("bootstrap.servers"))
 
     @classmethod
     def producer(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
-        config = cls(PRODUCER_KEYS, settings, keywords)
+        config = cls(PRODUCER_KEYS, settings, keywords, "producer")
         _check_producer(config)
         return config
 
     @classmethod
     def consumer(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
-        config = cls(CONSUMER_KEYS, settings, keywords)
+        config = cls(CONSUMER_KEYS, settings, keywords, "consumer")
         _check_consumer(config)
         return config
 
     @classmethod
     def admin(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
-        return cls(ADMIN_KEYS, settings, keywords)
+        return cls(ADMIN_KEYS, settings, keywords, "admin")
 
     def has(self, name: str) -> bool:
         """True if this kind of client has the setting."""
@@ -123,7 +136,7 @@ def _value(key: ConfigKey, value: Any) -> Any:
 def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     addresses = []
     for server in servers:
-        address = parse_address(server)
+        address = parse_address(server if ":" in server else f"{server}:{_DEFAULT_PORT}")
         if address is None or not address[0] or not 0 < address[1] < 65_536:
             raise ConfigError(f"bootstrap.servers: {server!r} is not host:port", key="bootstrap.servers")
         addresses.append(address)

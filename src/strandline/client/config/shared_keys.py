@@ -38,7 +38,7 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
         "address. With 0 it is refused at once; an address that is known once is looked for as long as it takes."
     ),
     active("client.id", STRING, "", None, MEDIUM).documented(
-        "The name that brokers log and count requests under."
+        "The name that brokers log and count requests under; without one strandline-producer, -consumer or -admin."
     ),
     active("cluster.id", STRING, None, None, LOW).documented(
         "The id that the cluster must have; the client refuses every other. Strandline's own setting: without it the "

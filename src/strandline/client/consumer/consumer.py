@@ -15,23 +15,26 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from strandline.base.ids import TopicPartition
 from strandline.base.topics import invalid_topic_name
+from strandline.client.columnar_extra import columnar_module
 from strandline.client.config.config import ClientConfig
+from strandline.client.config.keywords import ConsumerKeywords
 from strandline.client.consumer.engine import ConsumerEngine
 from strandline.client.consumer.fetch_buffer import Deserializers
-from strandline.client.consumer.group.callbacks import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener, check_listener
 from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.interceptors import ConsumerInterceptors
 from strandline.client.consumer.log_offsets import EARLIEST, LATEST, OffsetAndTimestamp
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.settings import assignors_of, deserializer_of
 from strandline.client.consumer.subscription import OffsetAndMetadata, SubscriptionState, TopicPartitionState
+from strandline.client.consumer.unread import UnreadRecords
 from strandline.client.errors import (
     ClosedError,
     ConfigError,
@@ -50,6 +53,8 @@ __all__ = ["Consumer", "ConsumerRecord", "OffsetAndMetadata", "OffsetAndTimestam
 # The most that one table holds, unless poll_table says otherwise.
 TABLE_ROWS_MAX: Final = 1_000_000
 TABLE_BYTES_MAX: Final = 64 * 1024 * 1024
+# How long a poll waits that names no time: a loop around it must not spin.
+POLL_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 30.0
 # How long an iteration waits in one poll; it polls again for ever.
 _ITERATION_SECONDS: Final = 3600.0
@@ -60,13 +65,16 @@ class Consumer:
 
     def __init__(
         self,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | str | None = None,
         /,
-        *,
+        *topics: str,
         world: ClientWorld | None = None,
-        **keywords: Any,
+        **keywords: Unpack[ConsumerKeywords],
     ) -> None:
-        """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet."""
+        """Takes settings by Kafka's names, as a mapping or as keywords with underscores; nothing is connected yet.
+        Topics that are named first, or after the mapping, are subscribed to: `Consumer("orders", group_id="g")`."""
+        if isinstance(settings, str):
+            topics, settings = (settings, *topics), None
         self.config = ClientConfig.consumer(settings, **keywords)
         self._world = world
         self._group_id = self.config.optional_text("group.id") or None
@@ -80,11 +88,12 @@ class Consumer:
         self._counters = Counters()
         self._interceptors = ConsumerInterceptors(self.config.objects("interceptor.classes"), self._counters)
         self._subscription = SubscriptionState()
-        self._unread: list[ConsumerRecord] = []  # polled for iteration, and not given yet
-        self._unread_start = 0
+        self._unread = UnreadRecords()
         self._is_closing = False
         self._is_closed = False
         self._engine: ConsumerEngine | None = None
+        if topics:
+            self.subscribe(topics)
 
     # Start and close
 
@@ -143,6 +152,7 @@ class Consumer:
         self._check_open()
         if (topics is None) == (pattern is None):
             raise IllegalStateError(None, "subscribe to topics or to a pattern")
+        check_listener(listener)
         if self._group_id is None:
             raise ConfigError("subscribing needs a group.id; assign() works without", key="group.id")
         if pattern is not None:
@@ -165,7 +175,7 @@ class Consumer:
         self._check_open()
         assigned = [TopicPartition(*where) for where in partitions]
         self._subscription.assign_from_user(assigned)
-        self._drop_unread(lambda where: where in self._subscription.partitions)
+        self._unread.keep_only(lambda where: where in self._subscription.partitions)
         self._changed()
 
     async def unsubscribe(self) -> None:
@@ -176,13 +186,15 @@ class Consumer:
                 await engine.membership.leave(self._deadline(None), "the consumer unsubscribed")
         finally:  # also if the listener raises
             self._subscription.unsubscribe()
-            self._drop_unread(lambda where: False)
+            self._unread.keep_only(lambda where: False)
             self._changed()
 
     def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read now."""
         return set(self._subscription.partitions)
 
     def subscription(self) -> set[str]:
+        """The topics that are subscribed to."""
         return set(self._subscription.topics)
 
     def pause(self, *partitions: TopicPartition) -> None:
@@ -191,11 +203,13 @@ class Consumer:
             state.is_paused = True
 
     def resume(self, *partitions: TopicPartition) -> None:
+        """Has polls return records of these partitions again."""
         for state in self._states(partitions):
             state.is_paused = False
         self._wake()
 
     def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
         return {where for where, state in self._subscription.partitions.items() if state.is_paused}
 
     # Positions
@@ -207,7 +221,7 @@ class Consumer:
         if position.offset < 0:
             raise IllegalStateError(None, f"offset {position.offset} is negative")
         self._subscription.set_position(state, position.offset, position.leader_epoch)
-        self._drop_unread(lambda where: where != state.topic_partition)
+        self._unread.keep_only(lambda where: where != state.topic_partition)
         self._wake()
 
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
@@ -217,9 +231,11 @@ class Consumer:
         self._wake()
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Moves the position to the log start; of all partitions if none is named."""
         self._seek_to(partitions, EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Moves the position to the end; of all partitions if none is named."""
         self._seek_to(partitions, LATEST)
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
@@ -233,7 +249,7 @@ class Consumer:
         for state in states:
             self._subscription.request_reset(state, timestamp)
         moved = {state.topic_partition for state in states}
-        self._drop_unread(lambda where: where not in moved)
+        self._unread.keep_only(lambda where: where not in moved)
         self._wake()
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
@@ -263,6 +279,7 @@ class Consumer:
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
+        """The log start offsets of these partitions."""
         return await self._log_offsets(partitions, EARLIEST, timeout)
 
     async def end_offsets(
@@ -298,23 +315,25 @@ class Consumer:
         return max(0, state.readable_end - self._unread_position(state))
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> list[TopicPartition]:
+        """The partitions of a topic."""
         info = await self._started().cluster.topic(topic, self._deadline(timeout))
         return [TopicPartition(topic, each.partition) for each in info.partitions]
 
     # Polling
 
-    async def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """The records that are there, or the first that come within so many seconds; at most max.poll.records."""
+    async def poll(
+        self, timeout: float | None = POLL_SECONDS, max_records: int | None = None
+    ) -> list[ConsumerRecord]:
+        """The records that are there, or the first that come within so many seconds; at most max.poll.records. With
+        None it waits until there are some, with 0 it does not wait."""
         count = self._records_max if max_records is None else max_records
         engine = self._open()
-        if self._unread_start < len(self._unread):
-            start = self._unread_start
-            self._unread_start = min(len(self._unread), start + count)
-            return self._unread[start : self._unread_start]
+        if self._unread:
+            return self._unread.take(count)
         return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
 
     async def getmany(
-        self, timeout: float = 0.0, max_records: int | None = None
+        self, timeout: float | None = POLL_SECONDS, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """The records of `poll`, by partition."""
         by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
@@ -326,18 +345,14 @@ class Consumer:
         """The next record, whenever it comes."""
         engine = self._open()
         count = self._records_max
-        while self._unread_start >= len(self._unread):
+        while not self._unread:
             records = await engine.poll(_ITERATION_SECONDS, partial(engine.buffer.take, count))
-            self._unread, self._unread_start = self._deliver(records), 0
-        self._unread_start += 1
-        return self._unread[self._unread_start - 1]
+            self._unread.put(self._deliver(records))
+        return self._unread.take_one()
 
     def getone_nowait(self) -> ConsumerRecord | None:
         """The next of the records that `getone` or an iteration has polled already; None if there is none."""
-        if self._is_closing or self._unread_start >= len(self._unread):
-            return None
-        self._unread_start += 1
-        return self._unread[self._unread_start - 1]
+        return None if self._is_closing or not self._unread else self._unread.take_one()
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """Records one by one, until the consumer is closed; commits cover only those that were given."""
@@ -351,7 +366,7 @@ class Consumer:
 
     async def poll_table(
         self,
-        timeout: float = 0.0,
+        timeout: float | None = POLL_SECONDS,
         *,
         max_rows: int = TABLE_ROWS_MAX,
         max_bytes: int = TABLE_BYTES_MAX,
@@ -360,10 +375,9 @@ class Consumer:
         """The records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key, value
         and headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of
         the last batch. Deserializers do not apply."""
-        from strandline.client.consumer.poll_table import to_table
-
+        to_table = columnar_module("strandline.client.consumer.poll_table").to_table
         engine = self._open()
-        if self._unread_start < len(self._unread):
+        if self._unread:
             raise IllegalStateError(None, "records of an iteration are not read yet; poll() gives them")
         parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(max_rows, max_bytes))
         undo = engine.buffer.undo_of(parts)
@@ -439,30 +453,15 @@ class Consumer:
             metrics["buffered-bytes"] = self._engine.buffer.size
         return metrics
 
-    # Inside
-
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The positions, without the records that an iteration has not given yet."""
         offsets = self._subscription.positions()
-        for record in reversed(self._unread[self._unread_start :]):
-            where = TopicPartition(record.topic, record.partition)
-            if where in offsets:
-                offsets[where] = OffsetAndMetadata(record.offset, "", record.leader_epoch)
+        self._unread.subtract_from(offsets)
         return offsets
 
     def _unread_position(self, state: TopicPartitionState) -> int:
-        for record in self._unread[self._unread_start :]:
-            if (record.topic, record.partition) == state.topic_partition:
-                return record.offset
-        return state.position
-
-    def _drop_unread(self, keep: Callable[[TopicPartition], bool]) -> None:
-        self._unread = [
-            record
-            for record in self._unread[self._unread_start :]
-            if keep(TopicPartition(record.topic, record.partition))
-        ]
-        self._unread_start = 0
+        unread = self._unread.position(state.topic_partition)
+        return state.position if unread is None else unread
 
     def _states(self, partitions: Iterable[TopicPartition]) -> list[TopicPartitionState]:
         """The states of these partitions, or of all if none is named."""

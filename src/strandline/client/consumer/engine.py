@@ -189,8 +189,8 @@ class ConsumerEngine:
 
     # Poll
 
-    async def poll(self, timeout: float, take: Callable[[], list[T]]) -> list[T]:
-        """The records that `take` returns, as soon as it returns some, within so many seconds."""
+    async def poll(self, timeout: float | None, take: Callable[[], list[T]]) -> list[T]:
+        """The records that `take` returns, as soon as it returns some, within so many seconds; None is for ever."""
         if self._is_polling:
             raise IllegalStateError(None, "another task is polling this consumer")
         if not self.subscription.is_active:
@@ -200,7 +200,7 @@ class ConsumerEngine:
             # Other tasks must run too, heartbeats among them, however fast the application polls. This comes before
             # records are taken: a poll that is cancelled after that loses them.
             await asyncio.sleep(0)
-            deadline = self.cluster.now() + timeout
+            deadline = float("inf") if timeout is None else self.cluster.now() + timeout
             while True:
                 self._check_open()
                 self._wakeup.clear()  # before anything is looked at: all that comes from now on wakes the poll

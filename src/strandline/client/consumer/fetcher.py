@@ -18,6 +18,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -74,6 +75,8 @@ _STALE: Final = frozenset(
         ErrorCode.OFFSET_NOT_AVAILABLE,
     }
 )
+
+logger = logging.getLogger("strandline.client.consumer")
 
 
 class _PartitionFetch:
@@ -272,6 +275,13 @@ class Fetcher:
         except (KafkaError, KeyError) as error:
             session.handle_error()
             self._fetch_failed(node, fetches, error)
+        except Exception as error:
+            # The poll raises it; nobody would read from this broker if the task only died.
+            logger.exception("a fetch from broker %d failed", node)
+            session.handle_error()
+            failure = KafkaError(None, f"a fetch from broker {node} failed with {error!r}")
+            failure.__cause__ = error
+            self._fetch_failed(node, fetches, failure)
         else:
             if response is not None:
                 self._counters.add("fetch-total")
@@ -417,6 +427,7 @@ class Fetcher:
                 # It is no longer the leader, and may lack records that it had not fetched.
                 state.retry_at = self._cluster.now() + pause
             elif self._buffer.size_of(state.topic_partition) == 0:
+                logger.info("the position of %s is out of range: it is reset", state.topic_partition)
                 self._subscription.request_reset(state, None)
                 self._wake()
             else:

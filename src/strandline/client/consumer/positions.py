@@ -15,6 +15,7 @@ as they come, and the rest is requested again after a pause. Only errors that a 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -36,12 +37,15 @@ from strandline.client.consumer.subscription import (
     TopicPartitionState,
 )
 from strandline.client.errors import ConfigError, KafkaError, NoOffsetError, OffsetOutOfRangeError
+from strandline.client.log_limits import RareLines
 from strandline.client.net.cluster import ClusterClient
 from strandline.config.java import parse_duration_ms
 from strandline.telemetry.counters import Counters
 
 _BY_DURATION: Final = "by_duration:"
 _NONE: Final = "none"
+
+logger = logging.getLogger("strandline.client.consumer")
 
 
 class LogTruncationError(OffsetOutOfRangeError):
@@ -99,6 +103,7 @@ class Positions:
         self._policy = check_reset_policy(cluster.config.text("auto.offset.reset"))
         self._pause = cluster.backoff()
         self._errors: list[KafkaError] = []
+        self._lines = RareLines(cluster.now)
         self.failures: Failures = {}  # of positions that have not been found yet
         self.wake: Callable[[], None] = lambda: None  # set by the engine: there is more to be read
 
@@ -204,6 +209,8 @@ class Positions:
                 continue
             due[where].state.retry_at = retry_at
             self.failures[where] = error
+            if self._lines.is_due(where):
+                logger.warning("the position of %s is not known yet: %s; trying again", where, error)
             if not error.retriable:
                 self._errors.append(error)
 

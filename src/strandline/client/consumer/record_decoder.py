@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from strandline.base.buffers import Buffer
 from strandline.client.consumer.uniform_run_decoder import RUN_MIN, extend_run
@@ -20,13 +20,24 @@ from strandline.wire.record_batch import (
     MAGIC,
     BatchHeader,
     CorruptBatch,
-    Header,
     body_of,
     checksum,
     headers_in,
     read_varint,
 )
 from strandline.wire.records.framing import ABORT
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # Without them a record is a ConsumerRecord[Any, Any].
+    K = TypeVar("K", default=Any)
+    V = TypeVar("V", default=Any)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 CREATE_TIME: Final = 0
 LOG_APPEND_TIME: Final = 1
@@ -35,7 +46,11 @@ LOG_APPEND_TIME: Final = 1
 Deserializer = Callable[[str, bytes | None], Any]
 
 
-class ConsumerRecord(NamedTuple):
+# A header's name and value. Bytes of a name that are not UTF-8 are kept as surrogates, and are sent as they were.
+RecordHeader = tuple[str, bytes | None]
+
+
+class ConsumerRecord(NamedTuple, Generic[K, V]):
     """One record as the application sees it. Key and value are bytes unless the consumer has deserializers."""
 
     topic: str
@@ -43,9 +58,9 @@ class ConsumerRecord(NamedTuple):
     offset: int
     timestamp: int
     timestamp_type: int
-    key: Any
-    value: Any
-    headers: tuple[Header, ...]
+    key: K
+    value: V
+    headers: tuple[RecordHeader, ...]
     leader_epoch: int
 
 
@@ -56,7 +71,7 @@ class RecordColumns(NamedTuple):
     timestamps: list[int]
     keys: list[bytes | None]
     values: list[bytes | None]
-    headers: list[tuple[Header, ...]]
+    headers: list[tuple[RecordHeader, ...]]
 
 
 def visible_batches(
@@ -251,16 +266,16 @@ def _decode(data: bytes, count: int, base_offset: int, base_timestamp: int, colu
     return p
 
 
-def _decode_headers(data: bytes, p: int, end: int) -> tuple[tuple[Header, ...], int]:
+def _decode_headers(data: bytes, p: int, end: int) -> tuple[tuple[RecordHeader, ...], int]:
     count, p = read_varint(data, p)
     if count < 0 or count > end - p:
         raise CorruptBatch(f"{count} headers with {end - p} bytes left in their record")
-    headers: list[Header] = []
+    headers: list[RecordHeader] = []
     for _ in range(count):
         size, p = read_varint(data, p)
         if not 0 <= size <= end - p:
             raise CorruptBatch(f"a header's key of {size} bytes with {end - p} left in its record")
-        key = data[p : p + size]
+        key = data[p : p + size].decode("utf-8", "surrogateescape")
         p += size
         size, p = read_varint(data, p)
         if not -1 <= size <= end - p:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from strandline.wire.record_batch import Header, read_varint
+from strandline.wire.record_batch import read_varint
 
 # A shorter run is not worth the look.
 RUN_MIN: Final = 8
@@ -45,7 +45,7 @@ def extend_run(
     timestamps: list[int],
     keys: list[bytes | None],
     values: list[bytes | None],
-    headers: list[tuple[Header, ...]],
+    headers: list[tuple[tuple[str, bytes | None], ...]],
 ) -> int:
     """Adds the records after the one at `template` that have its shape and its size of `size` bytes; returns how
     many."""

@@ -31,6 +31,7 @@ from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
+from strandline.client.arguments import listed
 from strandline.client.config.shared_keys import COMMON_KEYS
 from strandline.client.consumer.consumer import Consumer
 from strandline.client.consumer.record_decoder import ConsumerRecord, Deserializer
@@ -102,7 +103,7 @@ class DeadLetters:
         self.policy = RetryPolicy(
             group=consumer.config.text("group.id"), backoff_ms=tuple(backoff_ms), fatal=tuple(fatal)
         )
-        self._topics = list(topics)
+        self._topics = listed(topics, "topics")
         self._handler = handler
         self._is_async = _is_coroutine_function(handler)
         self._injected_world = world

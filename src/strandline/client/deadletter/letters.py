@@ -16,20 +16,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from strandline.client.consumer.record_decoder import ConsumerRecord
-from strandline.wire.record_batch import Header
+from strandline.client.consumer.record_decoder import ConsumerRecord, RecordHeader
 
-PREFIX: Final = b"dlq."
-ERROR: Final = b"dlq.error"
-ERROR_CLASS: Final = b"dlq.error_class"
-GROUP: Final = b"dlq.group"
-ATTEMPT: Final = b"dlq.attempt"  # how many attempts have failed
-RETRY_AT: Final = b"dlq.retry_at"  # milliseconds since the epoch
-ORIGINAL_TOPIC: Final = b"dlq.original_topic"
-ORIGINAL_PARTITION: Final = b"dlq.original_partition"
-ORIGINAL_OFFSET: Final = b"dlq.original_offset"
-ORIGINAL_TIMESTAMP: Final = b"dlq.original_timestamp"
-REDRIVEN: Final = b"dlq.redriven"  # how often the record was put back
+PREFIX: Final = "dlq."
+ERROR: Final = "dlq.error"
+ERROR_CLASS: Final = "dlq.error_class"
+GROUP: Final = "dlq.group"
+ATTEMPT: Final = "dlq.attempt"  # how many attempts have failed
+RETRY_AT: Final = "dlq.retry_at"  # milliseconds since the epoch
+ORIGINAL_TOPIC: Final = "dlq.original_topic"
+ORIGINAL_PARTITION: Final = "dlq.original_partition"
+ORIGINAL_OFFSET: Final = "dlq.original_offset"
+ORIGINAL_TIMESTAMP: Final = "dlq.original_timestamp"
+REDRIVEN: Final = "dlq.redriven"  # how often the record was put back
 
 # An error's text is for people; a stack of nested messages must not make a record larger than a topic takes.
 ERROR_BYTES_MAX: Final = 2000
@@ -129,7 +128,7 @@ def origin_of(record: ConsumerRecord) -> Origin:
     )
 
 
-def without_ours(headers: Iterable[Header]) -> list[Header]:
+def without_ours(headers: Iterable[RecordHeader]) -> list[RecordHeader]:
     """The application's headers."""
     return [(name, value) for name, value in headers if not name.startswith(PREFIX)]
 

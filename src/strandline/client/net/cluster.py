@@ -16,9 +16,10 @@ In Kafka's client this is NetworkClient together with Metadata.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from strandline.base.errors import ErrorCode
 from strandline.base.waiting import within
@@ -37,12 +38,17 @@ from strandline.client.errors import (
 from strandline.client.net.backoff import Backoff
 from strandline.client.net.connections import ConnectionPool, Node, NodeConnection
 from strandline.client.net.coordinators import Coordinators
-from strandline.client.net.metadata import Metadata, TopicInfo
+from strandline.client.net.metadata import Metadata, TopicInfo, check_topic_name
 from strandline.client.world import ClientWorld
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
+
+# The response that says for so many times in a row that a topic does not exist is told.
+_MISSING_TOLD_AT: Final = 2
+
+logger = logging.getLogger("strandline.client.cluster")
 
 
 class ClusterClient:
@@ -79,6 +85,7 @@ class ClusterClient:
         self._resolve_until = 0.0  # how long a client that starts looks for addresses
         self._failure: KafkaError | None = None
         self._listeners: list[Callable[[], None]] = []
+        self._missing: dict[str, int] = {}  # topics that do not exist, and how many responses said so
         self._is_closed = False
 
     # Start and close
@@ -124,6 +131,7 @@ class ClusterClient:
     def add_topic(self, name: str) -> None:
         """Keeps this topic's metadata from now on, and requests it if it is missing."""
         if name not in self._topics and name not in self.metadata.topics:
+            check_topic_name(name)
             self.request_update()
         self._topics[name] = self.now()
 
@@ -278,6 +286,11 @@ class ClusterClient:
             except KafkaError as error:
                 self._failed(error)
                 await asyncio.sleep(pause.failed())
+            except Exception as error:
+                # Nobody else would notice if this task died: those that wait hear of it now, and it goes on.
+                logger.exception("the metadata could not be refreshed")
+                self._failed(KafkaError(None, f"the metadata could not be refreshed: {error!r}"))
+                await asyncio.sleep(pause.failed())
             else:
                 # One request per retry.backoff.ms at most, however many errors speak of stale metadata.
                 await asyncio.sleep(self.config.seconds("retry.backoff.ms") if self._needs_update else 0)
@@ -314,6 +327,7 @@ class ClusterClient:
             connection.drop()
             raise
         self._refreshed_at = self.now()
+        self._tell_missing_topics()
         self.connections.keep_only(set(self.metadata.nodes))
         waiters, self._refresh_waiters = (
             self._refresh_waiters[:waiter_count],
@@ -327,6 +341,18 @@ class ClusterClient:
         if any(error.retriable for error in self.metadata.topic_errors.values()):
             self._needs_update = True
         self.leaders_changed()
+
+    def _tell_missing_topics(self) -> None:
+        """Logs once that a topic does not exist: at the second response without it, for it may just be created."""
+        errors = self.metadata.topic_errors
+        self._missing = {
+            name: self._missing.get(name, 0) + 1
+            for name in self._topics
+            if isinstance(errors.get(name), UnknownTopicError)
+        }
+        for name, count in self._missing.items():
+            if count == _MISSING_TOLD_AT:
+                logger.warning("topic %s does not exist; waiting for it to be created", name)
 
     def _failed(self, error: KafkaError) -> None:
         self._failure = error

@@ -15,6 +15,7 @@ know the newest), and sends requests in order. Rules:
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -32,6 +33,7 @@ from strandline.client.errors import (
     UnsupportedVersionError,
     error_for,
 )
+from strandline.client.log_limits import RareLines
 from strandline.client.net.backoff import Backoff
 from strandline.client.net.security import ClientSecurity
 from strandline.client.world import ClientWorld
@@ -51,6 +53,8 @@ API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
 
 R = TypeVar("R", bound=Response)
 
+logger = logging.getLogger("strandline.client.connections")
+
 
 class Node(NamedTuple):
     """A broker as metadata names it. Bootstrap addresses have negative ids."""
@@ -69,9 +73,15 @@ class NodeConnection:
     """The connection to one node for one purpose."""
 
     def __init__(
-        self, world: ClientWorld, config: ClientConfig, security: ClientSecurity, node: Node
+        self,
+        world: ClientWorld,
+        config: ClientConfig,
+        security: ClientSecurity,
+        node: Node,
+        lines: RareLines,
     ) -> None:
         self.node = node
+        self._lines = lines
         self._world = world
         self._config = config
         self._security = security
@@ -234,6 +244,7 @@ class NodeConnection:
     # Inside
 
     async def _open(self) -> None:
+        began_at = self._world.clock.monotonic()
         try:
             channel = await self._connect()
             response = await self._negotiate_versions(channel)
@@ -247,10 +258,12 @@ class NodeConnection:
             self.drop()
             why = error.message if isinstance(error, KafkaError) else str(error) or type(error).__name__
             if isinstance(error, TimeoutError):
-                why = f"no connection within {self._setup_seconds():g} s"
+                why = f"no connection within {self._world.clock.monotonic() - began_at:.1f} s"
             self._failure = why
             self.is_unresolved = isinstance(error, UnresolvedHostError)
             self._retry_at = self._world.clock.monotonic() + self._backoff.failed()
+            if self._lines.is_due(self.node):
+                logger.warning("%s cannot be reached: %s; trying again", self.node, why)
             if isinstance(error, KafkaError) and not isinstance(error, ConnectionFailedError):
                 raise
             if isinstance(error, TlsError) and not error.is_transient:
@@ -259,6 +272,8 @@ class NodeConnection:
         else:
             self._backoff.succeeded()
             self.is_unresolved = False
+            self._lines.forget(self.node)
+            logger.debug("connected to %s", self.node)
         finally:
             self._opening = None
 
@@ -328,6 +343,8 @@ class NodeConnection:
     def _lost(self, channel: Channel) -> None:
         if self._channel is channel:
             self._channel = None
+            if not self._is_closed and self._lines.is_due((self.node, "lost")):
+                logger.info("the connection to %s was lost", self.node)
         if self.on_lost is not None and not self._is_closed:
             self.on_lost(self.node)
 
@@ -395,6 +412,7 @@ class ConnectionPool:
         self._config = config
         self._security = ClientSecurity(world, config)
         self._connections: dict[tuple[int, str], NodeConnection] = {}
+        self._lines = RareLines(world.clock.monotonic)
         self._is_closed = False
         self.on_lost: Callable[[Node], None] | None = None
 
@@ -408,7 +426,9 @@ class ConnectionPool:
             return known
         if known is not None:
             known.close()
-        created = self._connections[key] = NodeConnection(self._world, self._config, self._security, node)
+        created = self._connections[key] = NodeConnection(
+            self._world, self._config, self._security, node, self._lines
+        )
         created.on_lost = self._lost
         return created
 

@@ -5,6 +5,7 @@ coordinator.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -25,6 +26,8 @@ PURPOSE: Final = "coordinator"
 # Errors after which the coordinator must be looked up again.
 COORDINATOR_MOVED: Final = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
 
+logger = logging.getLogger("strandline.client.coordinators")
+
 
 class Coordinators:
     """The coordinators of one client's groups and transactional ids, by key."""
@@ -42,6 +45,7 @@ class Coordinators:
         self._backoff = backoff
         self._now = now
         self._nodes: dict[tuple[int, str], Node] = {}
+        self._last: dict[tuple[int, str], Node] = {}  # also of those that are forgotten: to tell of a move
 
     def known(self, kind: int, key: str) -> Node | None:
         """The coordinator of a key, if it was looked up and not forgotten."""
@@ -86,4 +90,9 @@ class Coordinators:
         if coordinator.error_code != ErrorCode.NONE:
             raise error_for(coordinator.error_code, coordinator.error_message or f"{_NAMES[kind]} {key}")
         node = self._nodes[kind, key] = Node(coordinator.node_id, coordinator.host, coordinator.port)
+        before = self._last.get((kind, key))
+        if node != before:
+            how = "is" if before is None else "has moved to"
+            logger.info("the coordinator of %s %s %s %s", _NAMES[kind], key, how, node)
+            self._last[kind, key] = node
         return node

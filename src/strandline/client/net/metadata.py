@@ -15,7 +15,8 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID, TopicPartition
-from strandline.client.errors import KafkaError, WrongClusterError, error_for
+from strandline.base.topics import invalid_topic_name
+from strandline.client.errors import InvalidTopicError, KafkaError, WrongClusterError, error_for
 from strandline.client.net.connections import Node
 from strandline.wire.api.k03_metadata import MetadataResponse, MetadataResponseTopic
 
@@ -48,6 +49,13 @@ class TopicInfo:
     def available(self) -> tuple[int, ...]:
         """The numbers of the partitions that have a leader."""
         return tuple(each.partition for each in self.partitions if each.leader_id != NO_LEADER)
+
+
+def check_topic_name(name: object) -> None:
+    """Raises InvalidTopicError if this cannot be a topic's name."""
+    why = invalid_topic_name(name) if isinstance(name, str) else f"a topic's name is text, not {name!r}"
+    if why is not None:
+        raise InvalidTopicError(None, why)
 
 
 class Metadata:

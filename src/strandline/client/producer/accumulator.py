@@ -20,10 +20,12 @@ Times are seconds of the monotonic clock, passed by the caller.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
+from strandline.client.errors import KafkaError
 from strandline.client.producer.batch import BatchOutcome, PartitionQueue, ProducerBatch, RecordPromise
 from strandline.client.producer.record_encoder import (
     LARGE_RECORD_OVERHEAD_BYTES,
@@ -55,12 +57,12 @@ class Accumulator:
         self.memory_free = settings.memory_bytes
         self.ready: list[PartitionQueue] = []
         """The queues that became ready by an append; `due` empties the list."""
-        self._incomplete: deque[ProducerBatch] = (
-            deque()
-        )  # in the order of creation, which is that of deadlines
+        # In the order of creation, which is that of deadlines.
+        self.incomplete_and_done: deque[ProducerBatch] = deque()
         self._timers: list[tuple[float, int, PartitionQueue]] = []
         self._timer_count = 0
         self.batch_count = 0
+        self.on_failed: Callable[[ProducerBatch, KafkaError], None] | None = None
 
     # Filling
 
@@ -146,7 +148,7 @@ class Accumulator:
         self.memory_free -= limit
         queue.waiting.append(batch)
         queue.open = batch
-        self._incomplete.append(batch)
+        self.incomplete_and_done.append(batch)
         self.schedule(queue, now + settings.linger)
         return batch
 
@@ -234,7 +236,7 @@ class Accumulator:
         self.memory_free += batch.limit - sum(part.limit for _, part in parts)
         for _, part in parts:
             _insert(queue.waiting, part)
-            _insert(self._incomplete, part)
+            _insert(self.incomplete_and_done, part)
         batch.body = None
         batch.divide(parts)
         self.schedule(queue, now)
@@ -247,13 +249,14 @@ class Accumulator:
         part.base_timestamp = records[0].timestamp
         part.attempts = batch.attempts
         part.is_open = False
+        part.is_observed = batch.is_observed
         return part
 
     def expire(self, now: float) -> list[ProducerBatch]:
         """The batches whose delivery deadline has passed. Those that wait leave their queue. Those in flight stay
         there, because the response still says something about sequences. The caller sets their outcome with
         `time_out`."""
-        incomplete = self._incomplete
+        incomplete = self.incomplete_and_done
         expired = []
         while incomplete:
             batch = incomplete[0]
@@ -278,13 +281,15 @@ class Accumulator:
         if not batch.is_in_flight:
             batch.body = None
         batch.records = []
+        if isinstance(outcome, KafkaError) and self.on_failed is not None:
+            self.on_failed(batch, outcome)
         batch.resolve(outcome)
 
     # Batches and times
 
     def incomplete(self) -> list[ProducerBatch]:
         """The batches that have no outcome, oldest first."""
-        return [batch for batch in self._incomplete if batch.outcome is None and batch.split is None]
+        return [batch for batch in self.incomplete_and_done if batch.outcome is None and batch.split is None]
 
     def schedule(self, queue: PartitionQueue, at: float) -> None:
         """Has the queue among `due` at this time."""
@@ -301,7 +306,7 @@ class Accumulator:
 
     def next_deadline(self) -> float:
         """The time at which `due` or `expire` has something next; FOREVER if nothing waits."""
-        incomplete = self._incomplete
+        incomplete = self.incomplete_and_done
         while incomplete and (incomplete[0].outcome is not None or incomplete[0].split is not None):
             incomplete.popleft()
         deadline = incomplete[0].deadline if incomplete else FOREVER

@@ -21,14 +21,16 @@ from strandline.client.errors import (
     IllegalStateError,
     KafkaError,
     RecordTooLargeError,
+    UnknownTopicError,
 )
 from strandline.client.net.cluster import ClusterClient
+from strandline.client.net.metadata import check_topic_name
 from strandline.client.producer.accumulator import Accumulator
 from strandline.client.producer.batch import PartitionQueue, RecordPromise
 from strandline.client.producer.buffer_pool import MemoryWaiters
 from strandline.client.producer.record_encoder import size_bound
 from strandline.client.producer.sender import Sender
-from strandline.client.producer.serializing import record_bytes, record_headers
+from strandline.client.producer.serializing import checked_timestamp, record_bytes, record_headers
 from strandline.client.producer.topic_router import TopicQueues, TopicRouter
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES
@@ -39,6 +41,16 @@ T = TypeVar("T")
 
 _YIELD_BYTES: Final = 64 * 1024
 _YIELD_SECONDS: Final = 0.002
+
+
+def check_partition(partition: Any) -> None:
+    """Raises UnknownTopicError if this cannot be the number of a partition."""
+    if not isinstance(partition, int) or partition < 0:
+        raise UnknownTopicError(
+            None,
+            f"a partition is a number from 0, not {partition!r}",
+            advice="leave it out to have one chosen",
+        )
 
 
 class _TopicDropped(Exception):
@@ -123,20 +135,23 @@ class RecordAppender:
             key = record_bytes(key, "key")
         queues = self._topics.get(topic)
         if queues is None:
+            check_topic_name(topic)
             return None
         if partition is None and key is None and queues.sticky is not None:
             queue = queues.sticky
         else:
+            if partition is not None:
+                check_partition(partition)
             chosen = queues.choose(partition, key, value)
             if chosen is None:
                 return None
             queue = chosen
-        timestamp = self._wall_ms() if timestamp_ms is None else timestamp_ms
+        timestamp = self._wall_ms() if timestamp_ms is None else checked_timestamp(timestamp_ms)
         pairs = record_headers(headers) if headers else ()
         promise = self._accumulator.join(queue, timestamp, key, value, pairs)
         if promise is not None:
             return promise
-        self._check_size(size_bound(key, value, pairs) + HEADER_BYTES)
+        self.check_size(size_bound(key, value, pairs) + HEADER_BYTES)
         if self._memory_waiters.has_waiters and not is_turn:
             return None
         may_move = partition is None and queues.may_go_anywhere(key)
@@ -168,7 +183,8 @@ class RecordAppender:
         self._sender.arm_timer()
         return promise
 
-    def _check_size(self, size: int) -> None:
+    def check_size(self, size: int) -> None:
+        """Raises RecordTooLargeError if no request, or no buffer, can hold a record of so many bytes."""
         for limit, name in (
             (self._request_bytes_max, "max.request.size"),
             (self._memory_bytes, "buffer.memory"),

@@ -54,9 +54,11 @@ class ProducerBatch:
         "is_compressing",
         "is_in_doubt",
         "is_in_flight",
+        "is_observed",
         "is_open",
         "limit",
         "max_timestamp",
+        "observed",
         "order",
         "outcome",
         "producer_epoch",
@@ -93,6 +95,8 @@ class ProducerBatch:
         self.is_compressing = False
         self.outcome: BatchOutcome | None = None
         self.split: list[tuple[int, ProducerBatch]] | None = None
+        self.is_observed = False  # whether somebody looks at the outcome of all of its records
+        self.observed: set[int] | None = None  # the records whose outcome somebody waits for or has looked at
         self.watchers: list[Callable[[ProducerBatch], None]] = []
 
     @property
@@ -104,6 +108,18 @@ class ProducerBatch:
         self.base_sequence = NO_SEQUENCE
         self.producer_id = self.producer_epoch = -1
         self.is_in_doubt = False
+
+    def observe(self, index: int) -> None:
+        """Notes that somebody waits for the outcome of this record, or has looked at its error."""
+        if self.observed is None:
+            self.observed = set()
+        self.observed.add(index)
+
+    def unobserved_count(self) -> int:
+        """The number of records whose outcome nobody waits for."""
+        if self.is_observed:
+            return 0
+        return self.count - (len(self.observed) if self.observed else 0)
 
     def resolve(self, outcome: BatchOutcome) -> None:
         """Sets the outcome and calls the watchers."""
@@ -201,17 +217,27 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
-        batch, _ = self._current_batch()
+        batch, index = self._current_batch()
         while batch.outcome is None:
+            batch.observe(index)
             yield from batch.wait().__await__()
-            batch, _ = self._current_batch()
+            batch, index = self._current_batch()
         return self.result()
 
     def done(self) -> bool:
+        """True if the record has its outcome."""
         return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:
         """The error of the record, None if it was acknowledged; raises IllegalStateError before that is known."""
+        error = self.unobserved_exception()
+        if error is not None:
+            batch, index = self._current_batch()
+            batch.observe(index)
+        return error
+
+    def unobserved_exception(self) -> KafkaError | None:
+        """The error as `exception` returns it, for somebody who only watches: `flush` raises it all the same."""
         batch, index = self._current_batch()
         outcome = batch.outcome
         if outcome is None:
@@ -233,15 +259,24 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
     def add_done_callback(self, callback: Callable[[RecordPromise], object]) -> None:
         """Has `callback` called once, on the loop, when the outcome is there; at once if it is. Errors that it raises
         go to the loop's exception handler."""
+        self.watch(callback, is_observer=True)
+
+    def watch(self, callback: Callable[[RecordPromise], object], *, is_observer: bool = False) -> None:
+        """Has `callback` called as `add_done_callback` does; it observes the outcome only if it says so."""
 
         def completed(_: ProducerBatch) -> None:
-            batch = self._current_batch()[0]
+            batch, index = self._current_batch()
             if batch.outcome is None:
+                if is_observer:
+                    batch.observe(index)
                 batch.watch(completed)  # the batch was split: the record is in one of its parts
             else:
                 call_back(callback, self)
 
-        self._current_batch()[0].watch(completed)
+        batch, index = self._current_batch()
+        if is_observer:
+            batch.observe(index)
+        batch.watch(completed)
 
     def _current_batch(self) -> tuple[ProducerBatch, int]:
         """The batch that holds the record now, and the index there: a batch too large for the broker is split."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.errors import DeliveryTimeoutError, KafkaError, ProducerFencedError, error_for
+from strandline.client.log_limits import RareLines
 from strandline.client.net.backoff import backoff_ms
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import Node
@@ -20,6 +22,8 @@ from strandline.client.producer.produce_response import STALE_METADATA, Verdict,
 from strandline.client.producer.record_encoder import encode_batch
 from strandline.telemetry.counters import Counters
 from strandline.wire.api.k00_produce import PartitionProduceResponse, ProduceResponse
+
+logger = logging.getLogger("strandline.client.producer")
 
 _CHANCE_STEPS: Final = 1 << 20
 
@@ -51,6 +55,7 @@ class Delivery:
         self._idempotence = idempotence
         self._counters = counters
         self._on_memory_free = on_memory_free
+        self._lines = RareLines(cluster.now)
 
     def handle_response(self, batches: list[ProducerBatch], response: ProduceResponse, now: float) -> None:
         """Resolves the batches of a request by its response, or has them sent again."""
@@ -184,6 +189,8 @@ class Delivery:
             f"{len(batch.records) or batch.count} records for {batch.queue} were not acknowledged within "
             f"delivery.timeout.ms: {waited:.3f} s and {batch.attempts} attempts",
         )
+        if self._lines.is_due(str(batch.queue)):
+            logger.warning("%s", error)
         if self._idempotence is not None and not batch.is_in_flight:
             sequences.abandoned(batch.queue, batch)
         if self._idempotence is not None:

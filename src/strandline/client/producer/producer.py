@@ -11,13 +11,16 @@ outcome, exactly once and within delivery.timeout.ms.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from strandline.base.waiting import within
+from strandline.client.columnar_extra import columnar_module
 from strandline.client.config.config import ClientConfig
+from strandline.client.config.keywords import ProducerKeywords
 from strandline.client.errors import (
     ClosedError,
     IllegalStateError,
@@ -38,9 +41,13 @@ from strandline.client.producer.serializing import ProducerInterceptors, seriali
 from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
 from strandline.client.producer.topic_router import TopicRouter
 from strandline.client.producer.transactions import Transactions
+from strandline.client.producer.unobserved import OnError, UnobservedErrors
+from strandline.client.producer.unsent import tell_unsent
 from strandline.client.world import ClientWorld, real_world
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES
+
+logger = logging.getLogger("strandline.client.producer")
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,11 +63,16 @@ class Producer:
         settings: Mapping[str, Any] | None = None,
         /,
         *,
+        on_error: OnError | None = None,
         world: ClientWorld | None = None,
-        **keywords: Any,
+        **keywords: Unpack[ProducerKeywords],
     ) -> None:
         """Takes settings by Kafka's names, as a mapping or as keywords with underscores. Raises ConfigError if they
-        contradict each other."""
+        contradict each other.
+
+        `on_error(error, count)` is called on the loop for records that failed and that nobody waits for; without it
+        `flush` and `close` raise the first of those errors.
+        """
         self.config = ClientConfig.producer(settings, **keywords)
         self._injected_world = world
         self._key_serializer = serializer_setting(self.config, "key.serializer")
@@ -73,10 +85,14 @@ class Producer:
         self._block_seconds = self.config.seconds("max.block.ms")
         self._request_bytes_max = self.config.int("max.request.size")
         self._memory_bytes = self.config.int("buffer.memory")
+        self._record_bytes_max = min(self._request_bytes_max, self._memory_bytes) - HEADER_BYTES
         self._transactions: Transactions | None = None
         self._idempotence: Idempotence | None = None
         self._accumulator = Accumulator(accumulator_settings(self.config))
+        self._unobserved = UnobservedErrors(on_error, self.counters)
+        self._accumulator.on_failed = self._unobserved.failed
         self._appender = RecordAppender(self.config, self._accumulator, self.counters)
+        self._unsent_teller = tell_unsent(self, self._accumulator.incomplete_and_done)
 
     # Start and close
 
@@ -90,7 +106,11 @@ class Producer:
         # Readers of committed data must not wait for a transaction that an error has left open. A cancelled task must
         # end soon, and leaves it open.
         is_to_abort = kind is not None and issubclass(kind, Exception) and self._has_open_transaction
-        await self.close(None if kind is None or is_to_abort else 0)
+        if kind is None:
+            await self.close()
+        else:
+            await self._close(None if is_to_abort else 0)
+            self._log_unobserved()  # the error of the application is the one that is raised
 
     async def start(self) -> None:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
@@ -111,6 +131,7 @@ class Producer:
             self._idempotence,
             self.counters,
             self._appender.memory_freed,
+            self._fail,
         )
         self._router = TopicRouter(self._cluster, self.config)
         self._appender.bind(self._cluster, self._sender, self._router)
@@ -129,7 +150,27 @@ class Producer:
 
     async def close(self, timeout: float | None = None) -> None:
         """Delivers the records that it has, within `timeout` seconds if given, and fails the rest; does nothing when
-        called again. An open transaction is aborted, unless `timeout` is 0: readers would wait for its end."""
+        called again. An open transaction is aborted, unless `timeout` is 0: readers would wait for its end.
+
+        Raises the first error of records whose results nobody has looked at. With a `timeout` of 0 it is only logged.
+        """
+        await self._close(timeout)
+        if timeout == 0:
+            self._log_unobserved()
+        else:
+            self._raise_unobserved()
+
+    def _raise_unobserved(self) -> None:
+        error = self._unobserved.take()
+        if error is not None:
+            raise error
+
+    def _log_unobserved(self) -> None:
+        error = self._unobserved.take()
+        if error is not None:
+            logger.error("%s", error)
+
+    async def _close(self, timeout: float | None) -> None:
         if self._appender.is_closed or not hasattr(self, "_sender"):
             return
         self._appender.refuse(ClosedError(None, "the producer is closed"))
@@ -142,12 +183,14 @@ class Producer:
             self._sender.fail_all(
                 ClosedError(None, "the producer was closed before the record was acknowledged")
             )
+            self._unsent_teller.detach()
             await self._release()
 
     async def _finish(self) -> None:
         if self._transactions is not None and self._has_open_transaction:
             with suppress(KafkaError):  # the caller cannot help it: the transaction will time out
                 await self._abort(self._transactions)
+            self._unobserved.clear()
         await self._flush(None)
 
     async def _release(self) -> None:
@@ -283,16 +326,18 @@ class Producer:
         value and headers are used. Rows with a key go to the partition that `send` would choose. Serializers and
         interceptors do not apply.
         """
-        from strandline.client.producer.send_table import send_table  # needs the extra strandline[columnar]
-
-        return await send_table(self, self._world, topic, table, columns)
+        module = columnar_module("strandline.client.producer.send_table")
+        sent: SentTable = await module.send_table(self, self._world, topic, table, columns)
+        return sent
 
     # Flushing and metadata
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Sends everything now and waits until each record appended so far has its outcome."""
+        """Sends everything now and waits until each record appended so far has its outcome. Raises the first error of
+        records whose results nobody has looked at, unless the producer has `on_error`."""
         self._check_not_closed()
         await self._flush(timeout)
+        self._raise_unobserved()
 
     async def _flush(self, timeout: float | None) -> None:
         self._accumulator.close_all()
@@ -343,14 +388,19 @@ class Producer:
         self._refuse_until_begin(
             "the transaction is being committed", "await commit_transaction, then begin_transaction"
         )
-        await self._flush(None)
-        await transactions.end(is_commit=True, deadline=self._appender.block_deadline())
+        try:
+            await self._flush(None)
+            await transactions.end(is_commit=True, deadline=self._appender.block_deadline())
+        except KafkaError:
+            self._unobserved.clear()  # this error tells the application
+            raise
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def abort_transaction(self) -> None:
         """Aborts the transaction: records that wait to be sent fail with TransactionAbortedError, and no record is
         taken until the next one begins."""
         await self._abort(self._transactional())
+        self._unobserved.clear()  # records of an aborted transaction are meant not to be there
         self._refuse_until_begin("no transaction has begun", "begin_transaction comes first")
 
     async def _abort(self, transactions: Transactions) -> None:

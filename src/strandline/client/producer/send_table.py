@@ -71,7 +71,12 @@ class SentTable:
         """Raises the first error of those that are known."""
         for batch in self._leaves():
             if isinstance(batch.outcome, KafkaError):
+                self._observe()
                 raise batch.outcome
+
+    def _observe(self) -> None:
+        for batch in self._leaves():
+            batch.is_observed = True
 
     def _leaves(self) -> Iterator[ProducerBatch]:
         """The batches that have outcomes of their own: a split batch has none, its parts have."""
@@ -85,6 +90,7 @@ class SentTable:
 
     async def acknowledged(self) -> SentTable:
         """Waits until all rows are acknowledged, or raises the first error."""
+        self._observe()
         waiting = list(self._batches)
         while waiting:
             batch = waiting.pop()

@@ -12,6 +12,7 @@ take turns.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ _INLINE_COMPRESSION_BYTES_MAX: Final = 64 * 1024
 # Without responses (acks=0) only the socket shows that the broker cannot keep up.
 _UNSENT_BYTES_MAX: Final = 1024 * 1024
 _UNSENT_PAUSE_SECONDS: Final = 0.002
+
+logger = logging.getLogger("strandline.client.producer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,10 @@ class Sender:
         idempotence: Idempotence | None,
         counters: Counters,
         on_memory_free: Callable[[], None],
+        on_failure: Callable[[KafkaError], None],
     ) -> None:
+        """`on_failure` is called with an error after which nothing can be sent any more."""
+        self._on_failure = on_failure
         self._cluster = cluster
         self._accumulator = accumulator
         self._settings = settings
@@ -151,9 +157,21 @@ class Sender:
         self._run_once()
 
     def _run_once(self) -> None:
+        """Does what is due. An error that is no KafkaError is a flaw: the producer says so in every later call."""
         self._is_scheduled = False
         if self._is_stopped:
             return
+        try:
+            self._do_what_is_due()
+        except Exception as error:
+            logger.exception("the producer cannot go on")
+            failure = KafkaError(
+                None, f"the producer cannot go on after {error!r}", advice="make another one"
+            )
+            failure.__cause__ = error
+            self._on_failure(failure)
+
+    def _do_what_is_due(self) -> None:
         now = self._clock.monotonic()
         accumulator = self._accumulator
         for batch in accumulator.expire(now):

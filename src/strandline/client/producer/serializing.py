@@ -36,6 +36,17 @@ def record_bytes(content: Any, what: str) -> bytes:
     )
 
 
+def checked_timestamp(timestamp_ms: Any) -> int:
+    """The timestamp, if it can be one: an error at once, and not when its batch is encoded."""
+    if not isinstance(timestamp_ms, int) or not 0 <= timestamp_ms < 1 << 63:
+        raise SerializationError(
+            None,
+            f"a timestamp is a number of milliseconds since 1970, not {timestamp_ms!r}",
+            advice="int(time.time() * 1000) is one",
+        )
+    return timestamp_ms
+
+
 def record_headers(
     headers: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
 ) -> tuple[Header, ...]:
@@ -53,7 +64,7 @@ def record_headers(
             content = content.encode()
         encoded.append(
             (
-                name.encode() if isinstance(name, str) else name,
+                name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name,
                 None if content is None else record_bytes(content, "header"),
             )
         )
@@ -90,10 +101,10 @@ class ProducerInterceptors:
 
     def watch(self, promise: RecordPromise) -> None:
         if self._on_acknowledgement:
-            promise.add_done_callback(self._completed)
+            promise.watch(self._completed)
 
     def _completed(self, promise: RecordPromise) -> None:
-        error = promise.exception()
+        error = promise.unobserved_exception()
         metadata: RecordMetadata | None = None if error is not None else promise.result()
         for intercept in self._on_acknowledgement:
             try:

@@ -6,7 +6,8 @@
         producer.send("orders", b"value").result(10)
 
 All blocking clients of a process share one background thread with one loop. They may be created before or after a
-fork, but one created before it belongs to the parent: the child creates its own. Names are loaded on first use.
+fork, but one created before it belongs to the parent: the child creates its own. Names are loaded on first use. Values
+and errors are those of `strandline.client`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from strandline.client.sync.admin import Admin as Admin
     from strandline.client.sync.consumer import CommitResult as CommitResult
     from strandline.client.sync.consumer import Consumer as Consumer
+    from strandline.client.sync.deadletter import DeadLetters as DeadLetters
     from strandline.client.sync.producer import Producer as Producer
     from strandline.client.sync.producer import SendResult as SendResult
     from strandline.client.sync.producer import TableResult as TableResult
@@ -31,6 +33,7 @@ __all__ = [
     "Admin",
     "CommitResult",
     "Consumer",
+    "DeadLetters",
     "KafkaError",
     "Producer",
     "SendResult",
@@ -44,6 +47,7 @@ _HOMES: Final = {
     "Admin": "strandline.client.sync.admin",
     "CommitResult": "strandline.client.sync.consumer",
     "Consumer": "strandline.client.sync.consumer",
+    "DeadLetters": "strandline.client.sync.deadletter",
     "Producer": "strandline.client.sync.producer",
     "SendResult": "strandline.client.sync.producer",
     "TableResult": "strandline.client.sync.producer",
@@ -52,8 +56,14 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:  # a checker that sees this would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """Blocking clients: each call runs on the loop thread while the calling thread waits for it.
 
 The methods are those of the asyncio classes, with their arguments, results and errors; a coroutine there is a plain
-call here. `calls` names them for editors and type checkers.
+call here. `calls_of` puts them into the blocking class; `calls.pyi` names them for editors and type checkers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from strandline.base.waiting import within
 from strandline.client.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from strandline.client.world import loop_thread
 
 T = TypeVar("T")
+B = TypeVar("B", bound="BlockingClient")
+
+# The blocking client starts when it is made; the others return something that only a coroutine can wait for.
+_LEFT_OUT: Final = ("start", "append_batch", "send_nowait")
 
 
 async def result_within(timeout: float | None, work: Awaitable[T], otherwise: str) -> T:
@@ -50,38 +54,44 @@ class BlockingClient:
         self.close()
 
     def close(self, *arguments: Any, **keywords: Any) -> None:
+        """Closes the client, as the asyncio one does; twice is fine."""
         if self._thread.is_of_this_process:
             self._thread.run(self._client.close(*arguments, **keywords))
+
+    def _attribute(self, name: str) -> Any:
+        """An attribute of the asyncio client, read on its loop."""
+        self._check_process()
+        return self._thread.call(lambda: getattr(self._client, name))
 
     def _check_process(self) -> None:
         if not self._thread.is_of_this_process:
             raise IllegalStateError(None, "the client was made before a fork", advice="make one in the child")
 
-    if not TYPE_CHECKING:  # A checker knows the names from calls.pyi, and any other is a mistake.
 
-        def __getattr__(self, name: str) -> Any:
-            return self._blocking(name)
+def calls_of(client: type) -> Callable[[type[B]], type[B]]:
+    """A decorator of a blocking class: it gets the public methods and properties of the asyncio class that it does not
+    define itself, made blocking, with their names, signatures and docstrings."""
 
-    def _blocking(self, name: str) -> Any:
-        """The asyncio client's method or property of this name, made blocking."""
-        if name.startswith("_"):
-            raise AttributeError(name)
+    def decorate(blocking: type[B]) -> type[B]:
+        for name in dir(client):
+            if not name.startswith("_") and name not in _LEFT_OUT and not hasattr(blocking, name):
+                setattr(blocking, name, _blocking(name, inspect.getattr_static(client, name)))
+        return blocking
+
+    return decorate
+
+
+def _blocking(name: str, attribute: Any) -> Any:
+    if isinstance(attribute, property):
+        return property(lambda self: self._attribute(name), doc=attribute.__doc__)
+
+    @wraps(attribute)
+    def call(self: BlockingClient, *arguments: Any, **keywords: Any) -> Any:
         self._check_process()
-        attribute = getattr(type(self._client), name)
-        if not callable(attribute):
-            return self._thread.call(lambda: getattr(self._client, name))
+        method = getattr(self._client, name)
+        if is_coroutine:
+            return self._thread.run(method(*arguments, **keywords))
+        return self._thread.call(lambda: method(*arguments, **keywords))
 
-        @wraps(attribute)
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            self._check_process()
-            method = getattr(self._client, name)
-            if inspect.iscoroutinefunction(method):
-                return self._thread.run(method(*arguments, **keywords))
-            return self._thread.call(lambda: method(*arguments, **keywords))
-
-        return call
-
-    def __dir__(self) -> list[str]:
-        return sorted(
-            {*super().__dir__(), *(name for name in dir(type(self._client)) if not name.startswith("_"))}
-        )
+    is_coroutine = inspect.iscoroutinefunction(attribute)
+    return call

@@ -6,28 +6,38 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from strandline.base.ids import TopicPartition
+from strandline.client.config.keywords import ConsumerKeywords
+from strandline.client.consumer.consumer import POLL_SECONDS
 from strandline.client.consumer.consumer import Consumer as AsyncConsumer
-from strandline.client.consumer.group.callbacks import RebalanceListener
+from strandline.client.consumer.group.callbacks import RebalanceListener, check_listener
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import ClosedError
-from strandline.client.sync.blocking import result_within
+from strandline.client.sync.blocking import calls_of, result_within
 from strandline.client.sync.calls import ConsumerCalls
 
 if TYPE_CHECKING:
     import pyarrow
 
 
+@calls_of(AsyncConsumer)
 class Consumer(ConsumerCalls):
     """`strandline.client.Consumer`, blocking; iterating gives records for ever."""
 
     _client: AsyncConsumer
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: AsyncConsumer(settings, **keywords))
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | str | None = None,
+        /,
+        *topics: str,
+        **keywords: Unpack[ConsumerKeywords],
+    ) -> None:
+        """Takes settings as the asyncio client does, and connects."""
+        super().__init__(lambda: AsyncConsumer(settings, *topics, **keywords))
 
     def subscribe(
         self,
@@ -39,12 +49,13 @@ class Consumer(ConsumerCalls):
         """Subscribes as the asyncio consumer does. The listener is called in the thread that polls, closes or
         unsubscribes."""
         self._check_process()
+        check_listener(listener)
         adapter: Any = (
             None if listener is None else _CallerThreadListener(listener, self._thread.ask_the_caller)
         )
         self._thread.call(lambda: self._client.subscribe(topics, pattern=pattern, listener=adapter))
 
-    def begin_poll_table(self, timeout: float = 0.0, **limits: Any) -> PendingTable:
+    def begin_poll_table(self, timeout: float | None = POLL_SECONDS, **limits: Any) -> PendingTable:
         """Starts `poll_table` in the background, so that one table is made while another is used. The consumer must
         not be used for anything else before its result is there."""
         self._check_process()
@@ -93,6 +104,7 @@ class CommitResult:
         self._work = work
 
     def done(self) -> bool:
+        """True if the commit has ended."""
         return self._work.done()
 
     def result(self, timeout: float | None = None) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Unpack
 
 from strandline.base.waiting import within
-from strandline.client.producer.append import Headers
+from strandline.client.config.keywords import ProducerKeywords
+from strandline.client.net.metadata import check_topic_name
+from strandline.client.producer.append import Headers, check_partition
 from strandline.client.producer.batch import RecordMetadata
 from strandline.client.producer.producer import Producer as AsyncProducer
+from strandline.client.producer.serializing import checked_timestamp, record_bytes, record_headers
 from strandline.client.producer.shared_transaction import TransactionMember as AsyncTransactionMember
 from strandline.client.producer.shared_transaction import TransactionOwner as AsyncTransactionOwner
 from strandline.client.producer.shared_transaction import TransactionTicket
-from strandline.client.sync.blocking import result_within
+from strandline.client.producer.unobserved import OnError
+from strandline.client.producer.unsent import tell_unsent
+from strandline.client.sync.blocking import calls_of, result_within
 from strandline.client.sync.calls import ProducerCalls
-from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerQueue, SendResult, size_of
+from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerQueue, SendResult
 
 if TYPE_CHECKING:
     import pyarrow
@@ -35,6 +41,7 @@ class TableResult:
         self.rows = sent.rows
 
     def done(self) -> bool:
+        """True if every row has its outcome."""
         return self._sent.done()
 
     def check(self) -> None:
@@ -49,21 +56,42 @@ class TableResult:
         await result_within(timeout, self._sent.acknowledged(), "the rows were not acknowledged")
 
 
+@calls_of(AsyncProducer)
 class Producer(ProducerCalls):
     """`strandline.client.Producer`, blocking.
 
-    `send` may be called from any thread; each thread's records of a topic keep their order. Every error, also one
-    from before the record was appended, is raised by the result that `send` returns. `send` itself waits only while
-    threads are far ahead of the loop, and for max.block.ms at most.
+    `send` may be called from any thread; each thread's records of a topic keep their order. It runs serializers and
+    interceptors in the thread that calls it, and raises at once what is wrong at once: types, sizes, names, a closed
+    producer. Later errors are in the result that it returns. `flush` and `close` raise the first error of results that
+    nobody has looked at, or `on_error` takes them, on the loop thread. `send` waits only while threads are far ahead
+    of the loop.
     """
 
     _client: AsyncProducer
     _client_class: type[AsyncProducer] = AsyncProducer
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        super().__init__(lambda: self._client_class(settings, **keywords))
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        on_error: OnError | None = None,
+        **keywords: Unpack[ProducerKeywords],
+    ) -> None:
+        """Takes settings as the asyncio producer does, and connects."""
+        self._connect(lambda: self._client_class(settings, on_error=on_error, **keywords))
+
+    def _connect(self, make: Callable[[], Any]) -> None:
+        super().__init__(make)
         self._queue = ProducerQueue(self._client, self._thread)
         self._handoff = self._thread.handoff(self._queue.take, AHEAD_COUNT_MAX, self._queue.bytes_max)
+        client = self._client
+        self._is_plain = client._is_plain
+        self._appender = client._appender
+        self._record_bytes_max = client._record_bytes_max
+        self._topics_checked: set[str] = set()
+        client._unsent_teller.detach()
+        self._unsent_teller = tell_unsent(self, client._accumulator.incomplete_and_done, self._handoff.count)
 
     def send(
         self,
@@ -74,17 +102,37 @@ class Producer(ProducerCalls):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> SendResult:
-        """Puts a record into the queue and returns its result, which raises whatever goes wrong with it."""
+        """Puts a record into the queue and returns its result, or raises what is wrong with it at once."""
         if not self._thread.is_of_this_process:
             self._check_process()
-        result = SendResult(self._queue)
-        size = len(value) if value.__class__ is bytes else size_of(value)
+        if not self._is_plain:
+            topic, value, key, partition, timestamp_ms, headers = self._client._prepare(
+                topic, value, key, partition, timestamp_ms, headers
+            )
+        if self._appender.refusal is not None:
+            self._appender.check_accepting()
+        if topic not in self._topics_checked:
+            check_topic_name(topic)
+            self._topics_checked.add(topic)
+        if value.__class__ is not bytes and value is not None:
+            value = record_bytes(value, "value")
+        size = 0 if value is None else len(value)
         if key is not None:
-            size += size_of(key)
-        self._handoff.put(result, (topic, value, key, partition, timestamp_ms, headers), size)
+            key = record_bytes(key, "key")
+            size += len(key)
+        if size > self._record_bytes_max:
+            self._appender.check_size(size)
+        if timestamp_ms is not None:
+            timestamp_ms = checked_timestamp(timestamp_ms)
+        if partition is not None:
+            check_partition(partition)
+        result = SendResult(self._queue)
+        pairs = record_headers(headers) if headers else None
+        self._handoff.put(result, (topic, value, key, partition, timestamp_ms, pairs), size)
         return result
 
     def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
+        """Sends a record and waits for its acknowledgement."""
         return self.send(topic, value, key, **more).result()
 
     def send_table(self, topic: str, table: pyarrow.Table, **columns: str | None) -> TableResult:
@@ -93,15 +141,19 @@ class Producer(ProducerCalls):
         return TableResult(self, self._thread.run(self._client.send_table(topic, table, **columns)))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Waits until every record sent before has its outcome."""
+        """Waits until every record sent before has its outcome. Raises the first error of results that nobody has
+        looked at, unless the producer has `on_error`."""
         self._check_process()
         self._thread.run(self._flush(timeout))
 
     def close(self, timeout: float | None = None) -> None:
+        """Delivers what was sent, within `timeout` seconds if given, and fails the rest. Raises the first error of
+        results that nobody has looked at; with a `timeout` of 0 it is only logged."""
         if self._thread.is_of_this_process:
             self._thread.run(self._close(timeout))
 
     def begin_transaction(self) -> None:
+        """Begins a transaction: records may be sent until it is committed or aborted."""
         self._check_process()
         self._thread.run(self._begin())
 
@@ -111,6 +163,7 @@ class Producer(ProducerCalls):
         self._thread.run(self._commit())
 
     def abort_transaction(self) -> None:
+        """Aborts the transaction, with everything that was sent since it began."""
         self._check_process()
         self._thread.run(self._abort())
 
@@ -141,14 +194,29 @@ class Producer(ProducerCalls):
         await result_within(timeout, self._drain_queue(), "the records were not taken")
         await self._client.flush(timeout)
 
-    async def _close(self, timeout: float | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None or not self._thread.is_of_this_process:
+            self.close()
+        else:  # the error of the application is the one that is raised
+            self._thread.run(self._close(None, is_told=True))
+
+    async def _close(self, timeout: float | None, *, is_told: bool = False) -> None:
+        """`is_told` has errors that nobody has looked at logged, and not raised."""
+        is_told = is_told or timeout == 0
         loop = asyncio.get_running_loop()
         began_at = loop.time()
         if timeout != 0 and not self._client._has_open_transaction:
             with suppress(TimeoutError):
                 await within(timeout, self._drain_queue())
         left = None if timeout is None else max(0.0, timeout - (loop.time() - began_at))
-        await self._client.close(left)
+        await self._client._close(left)
+        self._unsent_teller.detach()
+        if is_told:
+            self._client._log_unobserved()
+        else:
+            self._client._raise_unobserved()
 
 
 class TransactionOwner(Producer):
@@ -168,4 +236,13 @@ class TransactionOwner(Producer):
 class TransactionMember(Producer):
     """`client.producer.shared_transaction.TransactionMember`, blocking: it takes a `ticket`."""
 
-    _client_class = AsyncTransactionMember
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        ticket: TransactionTicket,
+        **keywords: Unpack[ProducerKeywords],
+    ) -> None:
+        """Takes settings as the asyncio producer does, and the ticket of a transaction."""
+        self._connect(lambda: AsyncTransactionMember(settings, ticket=ticket, **keywords))

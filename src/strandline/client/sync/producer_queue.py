@@ -39,18 +39,25 @@ def size_of(content: Any) -> int:
 class SendResult:
     """The outcome of one record, for the thread that sent it."""
 
-    __slots__ = ("_error", "_promise", "_queue")
+    __slots__ = ("_error", "_is_observed", "_promise", "_queue")
 
     def __init__(self, queue: ProducerQueue) -> None:
         self._queue = queue
         self._promise: RecordPromise | None = None
         self._error: KafkaError | None = None
+        self._is_observed = False
+
+    def unobserved_count(self) -> int:
+        """1 while nobody has looked at the result."""
+        return 0 if self._is_observed else 1
 
     def done(self) -> bool:
+        """True if the record has its outcome."""
         return self._error is not None or (self._promise is not None and self._promise.done())
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Waits for the acknowledgement; raises the record's error, or KafkaTimeoutError after `timeout` seconds."""
+        self._is_observed = True
         if not self.done():
             self._queue.thread.run(self._wait(timeout))
         if self._error is not None:
@@ -73,6 +80,7 @@ class SendResult:
     def add_done_callback(self, callback: Callable[[SendResult], object]) -> None:
         """Has `callback` called on the loop thread, where it must not block; an error that it raises goes to the
         loop's exception handler."""
+        self._is_observed = True
         self._queue.thread.start(self._call_back(callback))
 
     async def _call_back(self, callback: Callable[[SendResult], object]) -> None:
@@ -112,7 +120,8 @@ class ProducerQueue:
         """`thread` is the loop thread on which results are waited for."""
         self.thread = thread
         self._appender = producer._appender
-        self._prepare = None if producer._is_plain else producer._prepare
+        self._unobserved = producer._unobserved
+        self._counters = producer.counters
         self._watch = None if producer._is_plain else producer._interceptors.watch
         self.bytes_max = min(AHEAD_BYTES_MAX, producer.config.int("buffer.memory"))
         self.first_refusal: KafkaError | None = None  # of a record, until somebody resets it
@@ -129,7 +138,7 @@ class ProducerQueue:
     async def take(self, items: deque[Any]) -> None:
         """Takes some items out of the queue: (result, record, …) for a record, (None, marker, …) for a marker."""
         appender, deferred = self._appender, self._deferred
-        append, prepare, watch = appender.append, self._prepare, self._watch
+        append, watch = appender.append, self._watch
         number = 0
         while items and number < _AT_ONCE_MAX:
             number += 1
@@ -138,8 +147,6 @@ class ProducerQueue:
                 self._pass_marker(record)
                 continue
             try:
-                if prepare is not None:
-                    record = prepare(*record)
                 promise = None if deferred and record[0] in deferred else append(*record)
                 if promise is None:
                     promise = await self._append_or_defer(result, record, self._count + number, len(items))
@@ -232,6 +239,8 @@ class ProducerQueue:
         if not isinstance(error, KafkaError):
             error = KafkaError(None, f"{type(error).__name__}: {error}")
         result._error = error
+        self._counters.add("record-error-total")
+        self._unobserved.failed(result, error)
         self.first_refusal = self.first_refusal or error
 
     # Waiters

@@ -51,7 +51,7 @@ def dead_letter_records(
         retry_at = f.when(is_retried, f.unix_millis(f.current_timestamp()) + delay)
     origin = {
         dlq.ERROR: f.left(f.col(f"{FAILURE}.error"), f.lit(_ERROR_CHARACTERS_MAX)),
-        STAGE.encode(): f.col(f"{FAILURE}.stage"),
+        STAGE: f.col(f"{FAILURE}.stage"),
         dlq.GROUP: f.lit(pipeline),
         dlq.ATTEMPT: attempt.cast("string"),
         dlq.RETRY_AT: retry_at.cast("string"),
@@ -60,8 +60,8 @@ def dead_letter_records(
         dlq.ORIGINAL_OFFSET: f.col("_offset").cast("string"),
         dlq.ORIGINAL_TIMESTAMP: f.unix_millis("_timestamp").cast("string"),
     }
-    ours = f.array(*(_header(name.decode(), value) for name, value in origin.items()))
-    prefix, redriven = dlq.PREFIX.decode(), dlq.REDRIVEN.decode()
+    ours = f.array(*(_header(name, value) for name, value in origin.items()))
+    prefix, redriven = dlq.PREFIX, dlq.REDRIVEN
     theirs = f.filter(
         f.coalesce(f.col("_headers"), f.array().cast("array<struct<key:string,value:binary>>")),
         lambda each: ~f.startswith(each["key"], f.lit(prefix)) | (each["key"] == redriven),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RETRY_FORMAT: Final = "strandline-retry"
 DELAYS_OPTION: Final = "delays"  # milliseconds by topic, as JSON
 _NOT_FOR_RETRIES: Final = ("minoffsetspertrigger", "maxtriggerdelay")
-_ATTEMPT: Final = dlq.ATTEMPT.decode()
+_ATTEMPT: Final = dlq.ATTEMPT
 
 
 class RetrySource(StrandlineSource):
@@ -129,8 +129,8 @@ def _other_headers(column: str) -> Column:
     return f.filter(f.col(column), lambda each: each["key"] != _ATTEMPT)
 
 
-def _header(name: bytes) -> Column:
+def _header(name: str) -> Column:
     from pyspark.sql import functions as f
 
-    mine = f.filter(f.col("headers"), lambda each: each["key"] == name.decode())
+    mine = f.filter(f.col("headers"), lambda each: each["key"] == name)
     return f.decode(f.try_element_at(mine, f.lit(1))["value"], "utf-8")

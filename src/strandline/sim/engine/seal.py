@@ -8,6 +8,7 @@ calls them as `time.time()`. Who imported the function itself is out of reach; t
 from __future__ import annotations
 
 import builtins
+import logging
 import os
 import random
 import socket
@@ -59,6 +60,10 @@ def _sealed_here(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 @contextmanager
 def sealed() -> Iterator[None]:
     originals: list[tuple[Any, str, Any]] = []
+    # A line of the client's log would ask for the time.
+    client_log = logging.getLogger("strandline.client")
+    level_before = client_log.level
+    client_log.setLevel(logging.CRITICAL + 1)
     try:
         for holder, names in _SEALED:
             for name in names:
@@ -72,6 +77,7 @@ def sealed() -> Iterator[None]:
                     setattr(holder, name, _sealed_here(getattr(holder, name), f"{what}.{name}"))
         yield
     finally:
+        client_log.setLevel(level_before)
         for holder, name, original in reversed(originals):
             if original is None:  # it was inherited
                 delattr(holder, name)

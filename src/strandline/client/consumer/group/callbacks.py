@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.subscription import SubscriptionState
+
+_METHODS: Final = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
+
+logger = logging.getLogger("strandline.client.group")
 
 
 class RebalanceListener:
@@ -26,6 +31,15 @@ class RebalanceListener:
         """Called when these partitions are gone already, perhaps to others: a commit would fail. By default as if
         revoked."""
         return self.on_partitions_revoked(partitions)
+
+
+def check_listener(listener: Any) -> None:
+    """Raises TypeError if a listener has none of the methods that are called: it would never hear of anything."""
+    if listener is None or any(callable(getattr(listener, name, None)) for name in _METHODS):
+        return
+    others = [name for name in dir(listener) if name.startswith("on_")]
+    has = f"; it has {', '.join(others)}" if others else ""
+    raise TypeError(f"a rebalance listener has {', '.join(_METHODS)}, and this one has none of them{has}")
 
 
 async def invoke_listener(listener: Any, method: str, partitions: Iterable[TopicPartition]) -> None:
@@ -48,8 +62,9 @@ class RebalanceCallbacks:
     cancelled together with its poll is not complete: the next poll makes it again.
     """
 
-    def __init__(self, subscription: SubscriptionState) -> None:
+    def __init__(self, subscription: SubscriptionState, group_id: str) -> None:
         self._subscription = subscription
+        self._group_id = group_id
         self._pending: list[tuple[str, list[TopicPartition]]] = []
         self._error: Exception | None = None
 
@@ -59,6 +74,10 @@ class RebalanceCallbacks:
 
     async def invoke(self, method: str, partitions: list[TopicPartition]) -> None:
         """Calls the listener now, before a step that the caller repeats as a whole if it is cancelled."""
+        if partitions:
+            level = logging.WARNING if method == "on_partitions_lost" else logging.INFO
+            names = ", ".join(map(str, sorted(partitions)))
+            logger.log(level, "group %s: partitions %s: %s", self._group_id, method.rpartition("_")[2], names)
         try:
             await invoke_listener(self._subscription.listener, method, partitions)
         except Exception as error:

@@ -33,6 +33,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
+from strandline.base.topics import invalid_topic_name
 from strandline.client.consumer.background_task import BackgroundTask
 from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember
 from strandline.client.consumer.group.assignors import NO_GENERATION, Assignment, Assignor
@@ -99,7 +100,7 @@ class ClassicMembership:
         self._is_prepared = False
         self._are_partitions_lost = False
         self._assigned: list[TopicPartition] | None = None  # by a sync, and not applied yet
-        self._callbacks = RebalanceCallbacks(subscription)
+        self._callbacks = RebalanceCallbacks(subscription, self._coordinator.group_id)
         self._last_assignment: list[TopicPartition] = []
         self._joined_topics: tuple[str, ...] = ()
         self._seen_counts: dict[str, int] = {}
@@ -328,7 +329,8 @@ class ClassicMembership:
             decode_subscription(each.member_id, each.group_instance_id, each.metadata)
             for each in joined.members
         ]
-        topics = sorted({topic for member in members for topic in member.topics})
+        named = {topic for member in members for topic in member.topics}
+        topics = sorted(topic for topic in named if invalid_topic_name(topic) is None)
         for topic in topics:
             self._cluster.add_topic(topic)
         missing = [topic for topic in topics if topic not in self._cluster.metadata.topics]
@@ -415,8 +417,10 @@ class ClassicMembership:
             if self._cluster.now() - self._last_poll > poll_max:
                 await self._leave_for_not_polling()
                 continue
-            with suppress(KafkaError):
+            try:
                 await self._send_heartbeat()
+            except Exception as error:  # The member would be removed without a word if this task died.
+                self._coordinator.log_heartbeat_failed(error)
 
     async def _send_heartbeat(self) -> None:
         generation = self._generation
@@ -448,6 +452,7 @@ class ClassicMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
+        self._coordinator.log_not_polling()
         with suppress(KafkaError):
             await self._send_leave("the application did not poll within max.poll.interval.ms", 5.0)
         self._forget_membership(is_lost=True)

@@ -83,7 +83,7 @@ class ConsumerMembership:
         self._changed = asyncio.Event()
         self._last_poll = cluster.now()
         self._leave_count = 0  # a poll that is under way stops when this changes
-        self._callbacks = RebalanceCallbacks(subscription)
+        self._callbacks = RebalanceCallbacks(subscription, self._coordinator.group_id)
         self.wake: Callable[[], None] = lambda: None
 
     # State and changes
@@ -228,9 +228,14 @@ class ConsumerMembership:
                     await self._send_heartbeat()
                     pause.succeeded()
                 except KafkaError as error:
+                    self._coordinator.log_heartbeat_failed(error)
                     self._needs_full_heartbeat = True
                     if not error.retriable:
                         self._fail(error)
+                    wait_seconds = pause.failed()
+                except Exception as error:
+                    self._coordinator.log_heartbeat_failed(error)
+                    self._fail(KafkaError(None, f"a heartbeat failed with {error!r}"))
                     wait_seconds = pause.failed()
             with suppress(TimeoutError):
                 # The interval is the last response's, which may just have come.
@@ -330,6 +335,7 @@ class ConsumerMembership:
 
     async def _leave_for_not_polling(self) -> None:
         self._counters.add("poll-interval-exceeded-total")
+        self._coordinator.log_not_polling()
         with suppress(KafkaError):
             await self._send_leave(5.0)
         self._are_partitions_lost = bool(self._subscription.partitions)

@@ -7,16 +7,19 @@ never loses a partition while it works on the records of a poll. Heartbeats run 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember
-from strandline.client.errors import ConnectionFailedError, KafkaTimeoutError
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
 from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
+
+logger = logging.getLogger("strandline.client.group")
 
 # Joins wait at the coordinator for as long as the group takes; commits must not wait for them.
 PURPOSE: Final = "membership"
@@ -101,6 +104,20 @@ class GroupCoordinatorClient:
         node = self._cluster.coordinators.known(GROUP, self.group_id)
         if node is not None:
             self._cluster.connections.to(node, PURPOSE).drop()
+
+    def log_not_polling(self) -> None:
+        logger.warning(
+            "group %s: the application did not poll within max.poll.interval.ms (%d ms): the member leaves",
+            self.group_id,
+            self._cluster.config.int("max.poll.interval.ms"),
+        )
+
+    def log_heartbeat_failed(self, error: Exception) -> None:
+        """Logs a failure of the network at info, and anything else, which is a flaw, with its traceback."""
+        if isinstance(error, KafkaError):
+            logger.info("group %s: a heartbeat failed: %s", self.group_id, error)
+        else:
+            logger.error("group %s: a heartbeat failed", self.group_id, exc_info=error)
 
     def forget_if_moved(self, code: int) -> bool:
         """True if this code says that another broker is the coordinator; it is looked up again then."""
