@@ -13,6 +13,8 @@ from confluent_kafka import Consumer, Producer
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from strandline.client.errors import KafkaError
+from strandline.client.sync import Admin
 from strandline.testing.clusters import Cluster, cluster, wait_until
 from tests.scraping import Samples, read, samples_of
 
@@ -191,6 +193,14 @@ def test_lag_is_told_by_the_coordinator_and_nobody_else(nodes: Cluster) -> None:
     assert labels["client_id"] == "rdkafka"
     assert labels["member_host"] == "/127.0.0.1"
     assert labels["consumer_id"].startswith("rdkafka-")
+
+
+def test_errors_are_counted_by_api(nodes: Cluster) -> None:
+    with Admin(bootstrap_servers=nodes.bootstrap) as admin, pytest.raises(KafkaError):
+        admin.delete_topics(["no-such-topic"])
+    found = all_samples(nodes)["kafka_network_requestmetrics_errors_total"]
+    wanted = {"request": "DeleteTopics", "error": "UNKNOWN_TOPIC_OR_PARTITION"}
+    assert sum(value for has, value in found if has == wanted) == 1
 
 
 def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
-from tests.scraping import read
+from tests.scraping import read, samples_of
 from tests.system.commands import command
 
 
@@ -156,3 +156,25 @@ def test_a_consumer_without_commits_comes_to_be_stopped(broker: BrokerProcess) -
         return str(found["partitions"][0]["status"])
 
     wait_until(lambda: status() == "STOP")
+
+
+def test_a_probe_writes_reads_back_and_commits(broker: BrokerProcess) -> None:
+    bootstrap = ("--bootstrap-server", broker.bootstrap)
+    with command("probe", *bootstrap, "--count", "3", "--interval", "0.1", "--json") as running:
+        assert running.wait() == 0
+        looks = [json.loads(line) for line in running.out]
+    assert [each["offset"] for each in looks] == [0, 1, 2]
+    assert all(each[f"{step}_ms"] > 0 for each in looks for step in ("produce", "read_back", "commit"))
+    with command("probe", *bootstrap, "--interval", "0.1", "--metrics-port", "0") as running:
+        url = running.wait_for("metrics are at", in_err=True).split()[-1]
+        wait_until(
+            lambda: dict(samples_of(url)).get("strandline_probe_records_total", [({}, 0.0)])[0][1] >= 2
+        )
+        found = samples_of(url)
+        running.stop()
+    assert found["strandline_probe_lost_total"] == [({}, 0.0)]
+    assert {labels["step"] for labels, _ in found["strandline_probe_seconds_count"]} == {
+        *("produce", "read_back", "commit"),
+    }
+    _, text, _ = lag(*bootstrap, "strandline-probe", "--json")
+    assert json.loads(text)["groups"][0]["lag"] <= 1

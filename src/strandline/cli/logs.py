@@ -52,6 +52,16 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
         metavar="OFFSET",
         help="keep everything below this offset, for a partition that was copied without its data directory",
     )
+    repair.add_argument(
+        "--drop-batch",
+        type=offset,
+        action="append",
+        default=[],
+        metavar="OFFSET",
+        help="empty the batch that begins at this offset, which `verify` says cannot be read; its records are lost, "
+        "its offsets stay taken, and other replicas have to be given the same; may be repeated",
+    )
+    repair.add_argument("--yes", action="store_true", help="drop batches without asking")
     scrub = actions.add_parser(
         "scrub",
         help="show how far the background check for damage is",
@@ -166,7 +176,7 @@ def _repair(options: argparse.Namespace) -> int:
     from strandline.node.disk import RealDisk
     from strandline.storage import names
     from strandline.storage.checkpoints import MalformedCheckpoint
-    from strandline.storage.repairing import recovery_point
+    from strandline.storage.repairing import CannotDrop, recovery_point
 
     directory = os.path.abspath(options.path)
     if names.parse_partition_directory(os.path.basename(directory)) is None or not os.path.isdir(directory):
@@ -175,13 +185,19 @@ def _repair(options: argparse.Namespace) -> int:
     lock = os.path.join(data, names.LOCK)
     if os.path.exists(lock) and not disk.lock(lock):
         return fail(f"{data} is in use by a broker; stop it first")
+    if options.drop_batch and not (options.dry_run or options.yes):
+        refused = _ask_to_drop(directory, options.drop_batch)
+        if refused is not None:
+            return fail(refused)
     try:
         flushed_to = options.recovery_point
         if flushed_to is None:
             flushed_to = recovery_point(disk, directory, data)
         if flushed_to is None:
             return _refuse_without_recovery_point(directory, data)
-        notes, left = _repaired(directory, data, flushed_to, dry_run=options.dry_run)
+        notes, left = _repaired(directory, data, flushed_to, options.drop_batch, dry_run=options.dry_run)
+    except CannotDrop as error:
+        return fail(str(error))
     except MalformedCheckpoint as error:
         return fail(
             f"a checkpoint in {data} cannot be read: {error}. It says what was flushed: mend it, or give "
@@ -212,20 +228,48 @@ def _print_outcome(directory: str, notes: list[str], left: list[str], *, dry_run
     print(f"{directory}: {said}")
 
 
-def _repaired(directory: str, data: str, flushed_to: int, *, dry_run: bool) -> tuple[list[str], list[str]]:
+def _ask_to_drop(directory: str, offsets: list[int]) -> str | None:
+    """Shows what would be lost and asks for consent; why nothing is dropped, or None to go on."""
+    from strandline.node.disk import RealDisk
+    from strandline.storage.repairing import CannotDrop, find_malformed
+
+    try:
+        for number in offsets:
+            found = find_malformed(RealDisk(), directory, number)
+            header = found.header
+            print(
+                f"the batch at offset {number} says to hold {header.record_count} records up to offset "
+                f"{header.last_offset}, in {header.size} bytes: {found.fault}",
+                file=sys.stderr,
+            )
+    except CannotDrop as error:
+        return str(error)
+    if not sys.stdin.isatty():
+        return "nothing was dropped: add --yes to lose these records, or --dry-run to see what would be done"
+    print("lose these records? type yes: ", end="", file=sys.stderr, flush=True)
+    return None if sys.stdin.readline().strip() == "yes" else "nothing was dropped"
+
+
+def _repaired(
+    directory: str, data: str, flushed_to: int, dropped: list[int], *, dry_run: bool
+) -> tuple[list[str], list[str]]:
     """What was repaired, here or in a copy, and the damage that is left."""
     from strandline.node.disk import RealDisk
     from strandline.partition.producers import Producers
-    from strandline.storage.repairing import repair
+    from strandline.storage.repairing import drop_malformed, find_malformed, repair
     from strandline.storage.verifying import ERROR, verify
 
-    disk = RealDisk()
+    disk, notes = RealDisk(), []
     with tempfile.TemporaryDirectory(prefix="strandline-repair-") as scratch:
         place = directory
         if dry_run:
             place = os.path.join(scratch, os.path.basename(directory))
             shutil.copytree(directory, place)
-        notes = repair(disk, place, data, flushed_to, Producers)
+        for number in dropped:
+            found = find_malformed(disk, place, number)
+            drop_malformed(disk, place, found)
+            notes.append(f"{place}: emptied the batch at offset {number}: {found.fault}")
+        notes += repair(disk, place, data, flushed_to, Producers)
         left = [f"{each.file}: {each.what}" for each in verify(disk, place) if each.severity == ERROR]
     return [note.replace(place, directory) for note in notes], left
 

@@ -76,6 +76,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "lag": Command("see how far consumer groups are behind", "lag"),
+    "probe": Command("write and read back records, and measure that", "probe"),
     "metrics": Command("print alert rules and a dashboard", "metrics"),
     "quorum": Group(
         "see the controllers' quorum, change its voters",

@@ -8,16 +8,21 @@ it: the caller has to say from which offset on it may be cut.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from strandline.base.ids import TopicPartition
-from strandline.ports.disk import Disk
+from strandline.ports.disk import Disk, File
 from strandline.storage import checkpoints, names
+from strandline.storage.compaction.batches import emptied
+from strandline.storage.dumping import read_batches
 from strandline.storage.log_loader import EVERYWHERE, LoadRequest, load_log
 from strandline.storage.producer_state import ProducerTable
+from strandline.wire.record_batch import BatchHeader, checksum
+from strandline.wire.record_check import check
 
 # As index.interval.bytes is by default; a partition's directory does not say what its topic has.
 _INDEX_INTERVAL_BYTES: Final = 4096
+_COPY_BYTES: Final = 1024 * 1024
 
 
 def recovery_point(disk: Disk, directory: str, data: str) -> int | None:
@@ -40,6 +45,87 @@ def repair(
         gaps_below=EVERYWHERE,
     )
     return list(load_log(disk, request).notes)
+
+
+class CannotDrop(ValueError):
+    """The batch is not there, or nothing is wrong with it."""
+
+
+class MalformedBatch(NamedTuple):
+    """A batch in a partition's log that no reader can read, and where it is."""
+
+    segment: int
+    position: int
+    header: BatchHeader
+    fault: str
+
+
+def find_malformed(disk: Disk, directory: str, offset: int) -> MalformedBatch:
+    """The malformed batch whose base offset is `offset`; raises CannotDrop if there is none."""
+    bases = [base for base in _segments(disk, directory) if base <= offset]
+    if not bases:
+        raise CannotDrop(f"the log begins after offset {offset}")
+    segment = bases[-1]
+    path = f"{directory}/{names.segment_file(segment, names.LOG)}"
+    for position, header, batch in read_batches(disk, path):
+        if header.base_offset == offset:
+            return MalformedBatch(segment, position, header, _fault_of(header, batch))
+        if header.base_offset > offset:
+            break
+    raise CannotDrop(
+        f"no batch begins at offset {offset}; `strandline log verify` names those that can be dropped"
+    )
+
+
+def _fault_of(header: BatchHeader, batch: bytes) -> str:
+    if header.is_control:
+        raise CannotDrop(f"the batch at offset {header.base_offset} is a transaction's marker, and stays")
+    if checksum(memoryview(batch)) != header.crc:
+        return "its CRC is wrong"
+    verdict = check(batch)
+    if not verdict.fault:
+        raise CannotDrop(f"the batch at offset {header.base_offset} is sound, and stays")
+    return verdict.sentence()
+
+
+def drop_malformed(disk: Disk, directory: str, found: MalformedBatch) -> None:
+    """Replaces the batch by a header without records, as compaction does: its offsets and sequences stay.
+
+    A crash leaves the old segment, or the new one without indexes, which a start makes again.
+    """
+    path = f"{directory}/{names.segment_file(found.segment, names.LOG)}"
+    old = disk.open(path)
+    new = disk.open(f"{path}{names.CLEANED}", create=True)
+    try:
+        new.truncate(0)
+        _copy(old, 0, found.position, new, 0)
+        empty = emptied(found.header).data
+        new.write_at(found.position, [empty])
+        rest = found.position + found.header.size
+        _copy(old, rest, old.size() - rest, new, found.position + len(empty))
+        new.sync()
+    finally:
+        old.close()
+        new.close()
+    for suffix in (names.OFFSET_INDEX, names.TIME_INDEX):
+        index = f"{directory}/{names.segment_file(found.segment, suffix)}"
+        if disk.exists(index):
+            disk.remove(index)
+    disk.sync_directory(directory)
+    disk.rename(f"{path}{names.CLEANED}", path)
+    disk.sync_directory(directory)
+
+
+def _copy(old: File, position: int, size: int, new: File, at: int) -> None:
+    while size:
+        data = old.read_at(position, min(size, _COPY_BYTES))
+        new.write_at(at, [data])
+        position, at, size = position + len(data), at + len(data), size - len(data)
+
+
+def _segments(disk: Disk, directory: str) -> list[int]:
+    bases = (names.base_offset_of(name) for name in disk.names(directory) if name.endswith(names.LOG))
+    return sorted(base for base in bases if base is not None)
 
 
 def bytes_of_log(disk: Disk, directory: str) -> int:

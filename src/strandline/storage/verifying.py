@@ -10,15 +10,12 @@ What is after the last whole batch of the last segment is no damage: a crash lea
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Final
 
 from strandline.ports.disk import Disk
 from strandline.storage import checkpoints, names
-from strandline.storage.compaction.batches import body_of
 from strandline.storage.dumping import can_dump, dump_file, read_batches
 from strandline.wire.record_batch import (
     MAGIC,
@@ -27,11 +24,8 @@ from strandline.wire.record_batch import (
     CorruptBatch,
     checksum,
     next_sequence,
-    records_in,
 )
-
-# From here on it pays to load a compiler's output.
-_COMPILED_BYTES_MIN: Final = 16 * 1024 * 1024
+from strandline.wire.record_check import check
 
 ERROR: Final = "error"
 NOTE: Final = "note"
@@ -59,18 +53,10 @@ class _Verification:
         self._findings: list[LogFinding] = []
         self._batches: dict[int, int] = {}  # last offset by position, of the segment that is read
         self._times: dict[int, int] = {}  # largest timestamp by last offset
-        self._are_sound: Callable[[bytes, int, int], bool] | None = None
         self._next_offset = -1
         self._epoch = -1
         self._epoch_starts: dict[int, int] = {}
         self._sequences: dict[int, tuple[int, int]] = {}  # producer's epoch and next sequence
-
-    def _compiled(self, log_bytes: int) -> Callable[[bytes, int, int], bool] | None:
-        if log_bytes < _COMPILED_BYTES_MIN or find_spec("numba") is None:
-            return None
-        from strandline.storage.compaction.compiled import are_sound
-
-        return are_sound
 
     def run(self) -> list[LogFinding]:
         present = self._disk.names(self._directory)
@@ -81,9 +67,6 @@ class _Verification:
         ]
         if not bases:
             raise UnknownDirectory(f"{self._directory} has no segments; name the directory of a partition")
-        self._are_sound = self._compiled(
-            sum(self._disk.size(f"{self._directory}/{names.segment_file(base, names.LOG)}") for base in bases)
-        )
         for number, base in enumerate(bases):
             end = bases[number + 1] if number + 1 < len(bases) else None
             self._segment(base, end)
@@ -126,17 +109,10 @@ class _Verification:
             self._say(ERROR, name, f"{place} where at least offset {self._next_offset} is due")
         if end is not None and header.last_offset >= end:
             self._say(ERROR, name, f"{place} ends behind its segment, at {header.last_offset}")
-        try:
-            if self._are_sound is not None and self._are_sound(
-                body_of(header, batch), header.record_count, header.last_offset_delta
-            ):
-                offsets = []
-            else:  # one by one, to say what is wrong
-                offsets = [record.offset for record in records_in(batch)]
-            if offsets != sorted(set(offsets)) or (offsets and not self._fits(header, offsets)):
-                self._say(ERROR, name, f"offsets of records in {place} do not ascend within it")
-        except CorruptBatch as error:
-            self._say(ERROR, name, f"{place}: {error}")
+        verdict = check(batch)
+        if verdict.fault:
+            advice = f"`strandline log repair --drop-batch {header.base_offset}` takes it out"
+            self._say(ERROR, name, f"{place} cannot be read: {verdict.sentence()}; {advice}")
         if header.leader_epoch < self._epoch:
             self._say(ERROR, name, f"leader epoch {header.leader_epoch} behind {self._epoch} in {place}")
         elif header.leader_epoch > self._epoch:
@@ -146,9 +122,6 @@ class _Verification:
         self._batches[position] = header.last_offset
         self._times[header.last_offset] = header.max_timestamp
         self._next_offset = header.next_offset
-
-    def _fits(self, header: BatchHeader, offsets: list[int]) -> bool:
-        return header.base_offset <= offsets[0] and offsets[-1] <= header.last_offset
 
     def _sequence(self, name: str, place: str, header: BatchHeader) -> None:
         if header.base_offset != self._next_offset:

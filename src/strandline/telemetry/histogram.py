@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -38,6 +38,20 @@ class Histogram:
     def observe(self, value: float) -> None:
         self.counts[bisect_left(self.bounds, value)] += 1
         self.sum += value
+
+    def observe_all(self, values: list[float]) -> None:
+        """Many at once, for a fraction of the time each. Sorts the list, and empties it."""
+        values.sort()
+        seen, total, counts = 0, len(values), self.counts
+        for number, bound in enumerate(self.bounds):
+            if seen == total:
+                break
+            below = bisect_right(values, bound, seen)
+            counts[number] += below - seen
+            seen = below
+        counts[-1] += total - seen
+        self.sum += sum(values)
+        values.clear()
 
     @property
     def count(self) -> int:

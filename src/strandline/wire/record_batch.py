@@ -209,6 +209,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
         raise CorruptBatch(f"a batch with {header.record_count} records")
     found: list[Record] = []
     p = 0
+    previous_delta = -1
     append_time = header.max_timestamp if header.uses_log_append_time else None
     for _ in range(header.record_count):
         size, p = read_varint(data, p)
@@ -217,6 +218,9 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
             raise CorruptBatch(f"a record of {size} bytes with {len(data) - p} left")
         timestamp_delta, p = read_varint(data, p + 1)  # one byte of attributes, unused by Kafka
         offset_delta, p = read_varint(data, p)
+        if not previous_delta < offset_delta <= header.last_offset_delta:
+            raise CorruptBatch(f"an offset delta of {offset_delta} after {previous_delta}")
+        previous_delta = offset_delta
         key, p = _read_nullable(data, p, end)
         value, p = _read_nullable(data, p, end)
         headers, p = _read_headers(data, p, end)

@@ -13,7 +13,9 @@ import pytest
 from strandline.base.ids import TopicPartition
 from strandline.cli.main import main
 from strandline.storage.checkpoints import render_offsets
+from strandline.wire.record_batch import headers_in
 from tests.batches import NOW_MS, batch, resealed
+from tests.hostile_batches import lies
 from tests.unit.storage.cleaning import clean, end_transaction, write
 from tests.unit.storage.logs import Store, append, contents
 
@@ -312,3 +314,61 @@ def test_scrub_status_shows_how_far_the_background_check_is(
     assert rows(out)[0]["findings"] == ["a file is damaged at position 7: a batch with a wrong CRC"]
     (tmp_path / STATE_FILE).write_bytes(b"junk")
     assert run(capsys, "scrub", "--status", tmp_path)[0] == 0
+
+
+@pytest.fixture
+def poisoned(tmp_path: Path) -> Store:
+    """A partition that 0.1.0 let two malformed batches into, at offsets 2 and 4, between sound ones."""
+    store = Store(tmp_path / "p-0", index_interval_bytes=1)
+    log = store.open()
+    append(log, batch(2))
+    append(log, lies(0)["bytes after the last record"])
+    append(log, batch(1))
+    append(log, lies(2)["count 2 with one record"])
+    append(log, batch(3))
+    log.close()
+    store.files.close()
+    (tmp_path / "recovery-point-offset-checkpoint").write_bytes(render_offsets({TopicPartition("p", 0): 9}))
+    return store
+
+
+def test_verify_lists_malformed_batches(poisoned: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "verify", poisoned.path)
+    assert code == 1
+    assert "the batch at offset 2, position" in out
+    assert "bytes stand after the last record" in out
+    assert "the batch at offset 4, position" in out
+    assert out.endswith("2 errors\n")
+
+
+def test_a_malformed_batch_is_dropped_with_consent_and_its_offsets_stay(
+    poisoned: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = poisoned.path.joinpath("00000000000000000000.log").read_bytes()
+    code, _, err = run(capsys, "repair", poisoned.path, "--drop-batch", 2)
+    assert code == 2
+    assert "add --yes" in err
+    code, out, _ = run(capsys, "repair", poisoned.path, "--drop-batch", 2, "--dry-run")
+    assert "emptied the batch at offset 2: bytes stand after the last record" in out
+    assert poisoned.path.joinpath("00000000000000000000.log").read_bytes() == before
+    code, out, _ = run(capsys, "repair", poisoned.path, "--drop-batch", 2, "--drop-batch", 4, "--yes")
+    assert code == 0, out
+    assert run(capsys, "verify", poisoned.path)[0] == 0
+    log = poisoned.open()
+    assert log.log_end_offset == 9
+    data = poisoned.path.joinpath("00000000000000000000.log").read_bytes()
+    counts = [header.record_count for _, header in headers_in(data)]
+    assert counts == [2, 0, 1, 0, 3]
+    assert contents(log) == [(0, 1), (2, 2), (3, 3), (4, 5), (6, 8)]
+    log.close()
+
+
+def test_only_a_batch_that_cannot_be_read_is_dropped(
+    poisoned: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = poisoned.path.joinpath("00000000000000000000.log").read_bytes()
+    for offset, why in ((0, "is sound"), (1, "no batch begins"), (99, "no batch begins")):
+        code, _, err = run(capsys, "repair", poisoned.path, "--drop-batch", offset, "--yes")
+        assert code == 2
+        assert why in err
+    assert poisoned.path.joinpath("00000000000000000000.log").read_bytes() == before

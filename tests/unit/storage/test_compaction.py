@@ -11,10 +11,11 @@ from strandline.storage.compaction.planning import extent_of, plan_of
 from strandline.storage.log import Log
 from strandline.storage.segment import DamagedSegment
 from strandline.wire.compression import NAMES
-from strandline.wire.record_batch import DELETE_HORIZON_FLAG, checksum, read_header, records_in
-from tests.batches import NOW_MS
+from strandline.wire.record_batch import DELETE_HORIZON_FLAG, checksum, headers_in, read_header, records_in
+from tests.batches import BODY_AT, NOW_MS
+from tests.hostile_batches import CODECS, lies
 from tests.unit.storage.cleaning import batches_of, clean, end_transaction, kept, write
-from tests.unit.storage.logs import Store, contents
+from tests.unit.storage.logs import Store, append, contents
 
 DAY_MS = 86_400_000
 
@@ -342,3 +343,27 @@ def test_indexes_of_a_cleaned_segment_find_every_batch(tmp_path: Path) -> None:
         assert place is not None
         assert place.base_offset == max(offset, 150)
         assert log.offset_by_time(NOW_MS + offset, 0) == (NOW_MS + max(offset, 150), max(offset, 150))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_batches_that_cannot_be_read_stay_as_they_are_and_the_rest_is_cleaned(
+    tmp_path: Path, codec: int
+) -> None:
+    """0.1.0 let such batches in. Keys that one of them seems to have must not cost other records."""
+    store, log = opened(tmp_path)
+    write(log, (b"k", b"old"), (b"other", b"stays"))
+    bad = list(lies(codec).values())
+    poison = [each for each in bad if read_header(each).record_count < 100]
+    for each in poison:
+        append(log, each)
+    write(log, (b"k", b"new"))
+    log.roll(NOW_MS)
+    end = log.log_end_offset
+    finished = clean(store, log)
+    assert finished.cleaned_to == end
+    assert len(finished.malformed) == min(10, len(poison))
+    data = b"".join(path.read_bytes() for path in sorted(tmp_path.glob("t-0/*.log")))
+    batches = [data[at : at + header.size] for at, header in headers_in(data)]
+    assert [each[BODY_AT:] for each in batches[1:-1]] == [each[BODY_AT:] for each in poison]
+    (first, last) = (records_in(data), records_in(batches[-1]))
+    assert [record.value for record in (*first, *last)] == [b"stays", b"new"]

@@ -8,16 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.storage.compaction.compiled import CompiledKeyMap, are_sound
+from strandline.storage.compaction.compiled import CompiledKeyMap
 from strandline.storage.compaction.keys import KEY_BYTES_MAX, DictKeyMap, KeyMap
 from strandline.wire.record_batch import (
-    HEADER,
-    HEADER_BYTES,
-    BatchHeader,
     CorruptBatch,
     Record,
     encode_record,
-    records_in,
 )
 from tests.batches import NOW_MS
 from tests.properties.effort import effort
@@ -122,26 +118,3 @@ def test_long_keys_are_told_apart() -> None:
         key_map.latest_offset = 1
         assert key_map.judge(body, 2, 0, keeps_tombstones=True).records == 2
         assert len(key_map) == 2
-
-
-@effort(300)
-@given(batches, st.integers(0, 2), st.data())
-def test_records_are_sound_to_compiled_code_if_and_only_if_they_can_be_read(
-    contents: list[tuple[int, int, bytes | None, bytes | None]], short: int, data: st.DataObject
-) -> None:
-    body, span = body_of(contents)
-    if data.draw(st.booleans(), "damage"):
-        at = data.draw(st.integers(0, len(body) - 1), "where")
-        body = body[:at] + bytes((data.draw(st.integers(0, 255), "what"),)) + body[at + 1 :]
-    last_delta = span - 1 - short
-    # Its length, offset and CRC play no part; what a timestamp adds up to is no question of the bytes.
-    header = BatchHeader._make(
-        (0, HEADER_BYTES - 12 + len(body), 0, 2, 0, 0, last_delta, 0, 0, -1, -1, -1, len(contents))
-    )
-    try:
-        offsets = [record.offset for record in records_in(HEADER.pack(*header) + body)]
-    except CorruptBatch:
-        can_be_read = False
-    else:
-        can_be_read = offsets == sorted(set(offsets)) and offsets[0] >= 0 and offsets[-1] <= last_delta
-    assert are_sound(body, len(contents), last_delta) == can_be_read

@@ -110,6 +110,16 @@ def test_a_quantile_lies_in_the_bucket_of_the_value_of_its_rank(observed: list[f
     assert min(low, histogram.bounds[-1]) <= quantile(histogram.bounds, histogram.counts, share) <= high
 
 
+@given(st.lists(st.floats(0, 40)))
+def test_many_observations_at_once_are_the_same_as_one_by_one(observed: list[float]) -> None:
+    single, together = Histogram(), Histogram()
+    for value in observed:
+        single.observe(value)
+    together.observe_all(list(observed))
+    assert together.counts == single.counts
+    assert together.sum == pytest.approx(single.sum)
+
+
 def test_quantiles_forget_what_was_minutes_ago() -> None:
     recent, histogram = RecentCounts(), Histogram()
     histogram.observe(20.0)

@@ -28,7 +28,7 @@ class BatchRefusal(NamedTuple):
 
 def note_refused(services: Services, context: RequestContext, refused: BatchRefusal) -> None:
     code, all_metrics = refused.error_code, services.node.topics
-    services.node.requests.add_error(context.api_key, code)
+    context.times.add_error(code)
     metrics = all_metrics.by_topic.get(refused.topic, all_metrics.others)
     metrics.produce_requests += 1
     metrics.failed_produce_requests += code not in _EXPECTED

@@ -426,7 +426,7 @@ def _encode(
         metrics = all_metrics.others if read.replica is None else read.replica.metrics
         metrics.fetch_requests += 1
         if read.error_code:
-            services.node.requests.add_error(context.api_key, read.error_code)
+            context.times.add_error(read.error_code)
             metrics.failed_fetch_requests += read.error_code not in _EXPECTED
         if fetch.is_incremental and not _is_news(read):
             continue

@@ -193,6 +193,13 @@ class Cleaner:
                 records_before=finished.records_read,
                 records_after=finished.records_written,
             )
+            if finished.malformed:
+                self._node.events.warn(
+                    "batches whose records cannot be read were left as they are; "
+                    "`strandline log repair --drop-batch OFFSET` removes one",
+                    partition=replica.partition,
+                    offsets=finished.malformed,
+                )
             return True
         await self._remove_unfinished(replica)
         return False

@@ -21,9 +21,9 @@ from typing import Any
 
 from strandline.base.errors import KafkaError
 from strandline.broker.server.api_row import ApiRow
-from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
+from strandline.broker.server.pending_response import Finished, Handled, PendingResponse, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
-from strandline.wire.codec import DecodeError, decode, encode
+from strandline.wire.codec import DecodeError, decode
 from strandline.wire.schema import Message, Request
 
 Handler = Callable[[Any, RequestContext], Handled]
@@ -100,11 +100,11 @@ def _by_message(module: Any) -> Handler:
             return after(load, lambda: handle_message(services, context, request))
         response = handle(services, context, request)
         if isinstance(response, Message):
-            return (encode(response, context.api_version),)
+            return (encode_counted(response, context),)
         if isinstance(response, PendingResponse):
             return response if response.body is None else response.body
         assert isinstance(response, CoroutineType)
-        return _encoded(response, request, context.api_version, refuse)
+        return _encoded(response, request, context, refuse)
 
     return handle_bytes
 
@@ -117,7 +117,7 @@ async def after(load: asyncio.Task[None], handle: Callable[[], Handled]) -> Fini
 
 
 async def _encoded(
-    response: Coroutine[Any, Any, Message], request: Request, version: int, refuse: Refuse | None
+    response: Coroutine[Any, Any, Message], request: Request, context: RequestContext, refuse: Refuse | None
 ) -> Body:
     try:
         message = await response
@@ -125,4 +125,4 @@ async def _encoded(
         if refuse is None:
             raise
         message = refuse(request, error)
-    return (encode(message, version),)
+    return (encode_counted(message, context),)

@@ -12,6 +12,15 @@ from typing import Any
 
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.wire.codec import EncodeError, encode
+from strandline.wire.error_codes import error_codes
+from strandline.wire.schema import Message
+
+
+def encode_counted(message: Message, context: RequestContext) -> bytearray:
+    """A response in the version of its request; its errors are counted."""
+    for code in error_codes(message):
+        context.times.add_error(code)
+    return encode(message, context.api_version)
 
 
 class PendingResponse:
@@ -51,7 +60,7 @@ class PendingMessage(PendingResponse):
             return
         context = self._context
         try:
-            body = (encode(message, context.api_version),)
+            body = (encode_counted(message, context),)
         except EncodeError as error:
             # Others get their responses in the same step: only this client's connection ends.
             self.body = ()

@@ -8,7 +8,17 @@ from strandline.base.errors import error_name
 from strandline.broker.node_context import NodeContext
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.telemetry.times import histogram_family, summary
-from strandline.telemetry.exposition import COUNTER, GAUGE, MANY, Families, Family, counter, gauge, labels
+from strandline.telemetry.exposition import (
+    COUNTER,
+    GAUGE,
+    MANY,
+    Families,
+    Family,
+    Sample,
+    counter,
+    gauge,
+    labels,
+)
 from strandline.telemetry.histogram import Histogram
 from strandline.telemetry.request_metrics import PARTS, RequestTimes
 
@@ -56,15 +66,19 @@ class RequestCollector:
             for (key, version), found in sorted(requests.by_version.items())
         ]
         yield Family(f"{_NAME}requests_total", COUNTER, "Requests, by API and version.", counts)
-        failed: dict[int, int] = {}
-        errors = []
-        for (key, code), count in sorted(requests.errors.items()):
-            failed[key] = failed.get(key, 0) + count
-            errors.append((labels(request=names.get(key, str(key)), error=error_name(code)), count))
+        errors: list[Sample] = []
         for key, times in sorted(requests.times.items()):
+            found: dict[int, int] = {}
+            for each in _all(times):
+                for code, count in each.errors.items():
+                    found[code] = found.get(code, 0) + count
             total = sum(each.count for each in _all(times))
-            errors.append((labels(request=names[key], error="NONE"), max(total - failed.get(key, 0), 0)))
-        help_ = "Responses by API and error: one for each error that a response has, and NONE for those without any."
+            errors.append((labels(request=names[key], error="NONE"), max(total - sum(found.values()), 0)))
+            errors += [
+                (labels(request=names[key], error=error_name(code)), count)
+                for code, count in sorted(found.items())
+            ]
+        help_ = "Errors in responses, by API; NONE counts the requests beyond those."
         yield Family(f"{_NAME}errors_total", COUNTER, help_, errors)
 
     def _times(self) -> Families:

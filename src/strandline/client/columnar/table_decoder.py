@@ -113,11 +113,20 @@ class TableBuilder:
         if header_count < 0:
             raise CorruptBatch(f"in the batch at offset {header.base_offset}: {ERRORS[header_count]}")
         last = int(self._state[ROWS])
+        self._check_offsets(header, self._offsets[first:last])
         self._topics[first:last] = self._topic_numbers.setdefault(topic, len(self._topic_numbers))
         self._partitions[first:last] = partition
         self._timestamp_types.append((last - first, int(header.uses_log_append_time)))
         if header_count:
             self._add_headers(first, last, header_count, body, data)
+
+    def _check_offsets(self, header: BatchHeader, offsets: Any) -> None:
+        if len(offsets) and not (
+            header.base_offset <= offsets[0]
+            and offsets[-1] <= header.last_offset
+            and (offsets[1:] > offsets[:-1]).all()
+        ):
+            raise CorruptBatch(f"offsets of the batch at offset {header.base_offset} do not ascend within it")
 
     def _add_headers(self, first: int, last: int, count: int, body: Buffer, data: Any) -> None:
         have = int(self._state[HEADERS])

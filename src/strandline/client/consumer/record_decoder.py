@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from strandline.base.buffers import Buffer
@@ -116,6 +116,16 @@ def _control_kind(header: BatchHeader, batch: memoryview) -> int:
     return int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else -1
 
 
+def _ascend(header: BatchHeader, offsets: list[int]) -> bool:
+    if not offsets:
+        return True
+    first, last = offsets[0], offsets[-1]
+    if first < header.base_offset or last > header.last_offset:
+        return False
+    # Compared as a whole first: only compaction leaves gaps.
+    return offsets == list(range(first, first + len(offsets))) or all(a < b for a, b in pairwise(offsets))
+
+
 def next_offset(data: Buffer) -> int | None:
     """The offset after the last whole batch, visible or not; None if there is no whole batch."""
     end = None
@@ -178,6 +188,8 @@ def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
         raise CorruptBatch(f"records of the batch at offset {header.base_offset} are cut off") from error
     if end != len(data):
         raise CorruptBatch(f"{len(data) - end} bytes behind the last record")
+    if not _ascend(header, columns.offsets):
+        raise CorruptBatch(f"offsets of the batch at offset {header.base_offset} do not ascend within it")
     if header.uses_log_append_time:
         columns = columns._replace(timestamps=[header.max_timestamp] * count)
     return columns

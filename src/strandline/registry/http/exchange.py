@@ -52,7 +52,7 @@ class Exchange:
     def page(self, default_limit: int = _INT_MAX) -> slice:
         offset, limit = self.number("offset", 0), self.number("limit", -1)
         if offset < 0:
-            raise RegistryError(500, 500, "Internal Server Error")
+            raise errors.unprocessable("offset must not be negative")
         return slice(offset, offset + (limit if 0 < limit <= default_limit else default_limit))
 
     def json_body(self) -> Json:

@@ -19,7 +19,7 @@ from strandline.registry.model.records import UnreadableRecord, decode_record
 from strandline.registry.model.state import RegistryState
 
 _POLL_SECONDS: Final = 3600.0
-_RECORDS_MAX: Final = 500  # applied in one go: some milliseconds
+_RECORDS_MAX: Final = 200  # applied in one go: some milliseconds
 _LOOK_SECONDS: Final = 0.01
 _RETRY_SECONDS: Final = 1.0
 

@@ -42,6 +42,7 @@ from strandline.wire.record_batch import (
     headers_in,
     read_header,
 )
+from strandline.wire.record_check import check
 
 _WRITE_BYTES: Final = 1024 * 1024
 
@@ -76,6 +77,9 @@ class CleaningPlan(NamedTuple):
     """Whether this runs where heavy packages may be loaded."""
 
 
+_MALFORMED_NAMED_MAX: Final = 10
+
+
 class CleaningStep(NamedTuple):
     """Some work was done."""
 
@@ -96,6 +100,8 @@ class CleaningFinished(NamedTuple):
     bytes_written: int
     records_read: int
     records_written: int
+    malformed: tuple[int, ...]
+    """Base offsets of some batches whose records cannot be read, and which were left as they are."""
 
 
 def compact(disk: Disk, plan: CleaningPlan) -> Iterator[CleaningStep | CleanedSegments | CleaningFinished]:
@@ -123,6 +129,7 @@ class _Cleaning:
         self._keys = key_map_for(plan)
         self._bytes_read = self._bytes_written = self._records_read = self._records_written = 0
         self._moved = 0
+        self._malformed: list[int] = []
 
     def run(self) -> Iterator[CleaningStep | CleanedSegments | CleaningFinished]:
         remove_unfinished(self._disk, self._plan.directory)
@@ -138,6 +145,7 @@ class _Cleaning:
             self._bytes_written,
             self._records_read,
             self._records_written,
+            tuple(self._malformed[:_MALFORMED_NAMED_MAX]),
         )
 
     def _moved_on(self, count: int) -> Iterator[CleaningStep]:
@@ -166,7 +174,11 @@ class _Cleaning:
                     batch = data[at : at + header.size]
                     if header.is_control:
                         passed.marker(header, batch)
-                    elif not passed.is_aborted(header) and header.record_count:
+                    elif passed.is_aborted(header) or not header.record_count:
+                        pass
+                    elif check(batch).fault:
+                        self._malformed.append(header.base_offset)  # its keys are not known; it stays
+                    else:
                         body = body_of(header, batch)
                         if not keys.note(body, header.record_count, header.base_offset, plan.first_dirty):
                             return
@@ -221,6 +233,8 @@ class _Cleaning:
             retained = self._kept_marker(header, batch, is_alone=is_alone)
         elif passed.is_aborted(header):
             retained = None
+        elif check(batch).fault:
+            retained = RetainedBatch(batch, header.max_timestamp, header.record_count)
         else:
             retained = filter_batch(header, batch, self._keys, plan.now_ms, plan.delete_retention_ms)
         if retained is None and (header.next_offset == plan.end or self._is_last_of_producer(header)):

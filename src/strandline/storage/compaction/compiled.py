@@ -30,8 +30,6 @@ _NAMES: Final = (
     "read_record",
     "note_keys",
     "judge_records",
-    "skip_field",
-    "check_records",
 )
 
 
@@ -91,11 +89,6 @@ class CompiledKeyMap:
         return Judged(kept, list(zip(ends[::2], ends[1::2], strict=True)), bool(tombstones), max_delta)
 
 
-def are_sound(body: bytes, count: int, last_delta: int) -> bool:
-    """Whether a batch's records can be read, and their offsets ascend within it."""
-    return bool(_kernels().check_records(np.frombuffer(body, np.uint8), count, last_delta))
-
-
 def warm_up() -> None:
     """Has everything compiled, for who does not want the first use to wait for it."""
     key_map = CompiledKeyMap(0, 1)
@@ -103,4 +96,3 @@ def warm_up() -> None:
     key_map.note(body, 1, 0, 0)
     key_map.judge(body, 1, 0, keeps_tombstones=True)
     key_map._kernels.move_keys(key_map._table, np.zeros(2 * len(key_map._table), np.int64))
-    are_sound(body, 1, 0)

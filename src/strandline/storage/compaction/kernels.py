@@ -178,32 +178,3 @@ def skip_field(data: Any, p: Any, end: Any) -> Any:
     if p < 0 or size < -1 or size > end - p:
         return -1
     return p + max(size, 0)
-
-
-def check_records(data: Any, count: Any, last_delta: Any) -> Any:
-    """Whether every record of a body can be read, and their offsets ascend within the batch."""
-    total = len(data)
-    p = 0
-    previous = -1
-    for _ in range(count):
-        end, _timestamp, delta, key_size, p = read_record(data, p, total)
-        if p < 0 or key_size < -1 or delta <= previous or delta > last_delta:
-            return False
-        previous = delta
-        p = skip_field(data, p + max(key_size, 0), end)
-        if p < 0:
-            return False
-        headers, p = read_varint(data, p, end)
-        if p < 0 or headers < 0 or headers > end - p:
-            return False
-        for _header in range(headers):
-            if p >= end or data[p] & 1:
-                return False  # a header has a key
-            p = skip_field(data, p, end)
-            if p >= 0:
-                p = skip_field(data, p, end)
-            if p < 0:
-                return False
-        if p != end:
-            return False
-    return p == total

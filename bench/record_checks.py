@@ -1,0 +1,217 @@
+"""What checking every record costs: `python -m bench.record_checks --old <src of an older revision>`, `--rounds N`.
+
+Four brokers take the same records in turn, each paused while another is measured: an older revision, which checks the
+header alone; this one with the kernel and without it; Apache Kafka. CPU time of the broker's process is compared, by
+round. Then one client sends bombs, and another asks how long a Produce of
+one record takes meanwhile. Writes docs/benchmarks/record-checks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from datetime import date
+from pathlib import Path
+from statistics import median, quantiles
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.measure import cpu_seconds
+from bench.payloads import compressible, incompressible
+from bench.peers import KafkaPeer, Peer, StrandlinePeer
+from tests.batches import batch
+from tests.compat.test_record_validation import produce as produce_batch
+from tests.compat.wire import WireClient
+from tests.hostile_batches import bomb_of_bytes, bomb_of_records
+from tests.oracle.fetch import JAVA, KAFKA_JARS
+from tests.oracle.require import require
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks" / "record-checks.md"
+OLD, KERNEL, PYTHON, KAFKA = "older revision", "kernel", "Python", "Apache Kafka"
+# Codec, bytes of a record, records in one measurement.
+WORKLOADS = (
+    ("none", 1000, 60_000),
+    ("none", 100, 150_000),
+    ("lz4", 1000, 40_000),
+    ("zstd", 1000, 40_000),
+)
+RECORDS = {100: incompressible(100), 1000: compressible(1000)}
+PINGS = 400
+METHOD = (
+    "In each round every broker took the same records from librdkafka (orders in JSON of 1000 bytes, random ones of "
+    "100; 4 partitions, idempotent, linger.ms 5), one right after the other, and the order changed from round to "
+    "round. The older revision checks headers only, as `strandline.record.validation=header` does. Seconds of the "
+    "broker's CPU time for a million records, medians; ratios are medians of the rounds, with the lowest and the "
+    "highest."
+)
+BOMBS = (
+    "Produce requests of one record, 2 ms apart, on a connection of their own; milliseconds, half of them and 99 of "
+    "100. The bombs are gzip batches of 300 MB of zeros and of 2,000,000 records, sent without a pause. The clients "
+    "are threads of one Python process, which is part of the figures."
+)
+PARTITIONS = 4
+
+
+def without_kernel(home: Path) -> Path:
+    """A directory to import Strandline from where the kernel cannot be imported."""
+    home.mkdir(parents=True)
+    (home / "strandline").symlink_to(ROOT / "src" / "strandline")
+    (home / "strandline_kernel.py").write_text("raise ImportError('left out for this measurement')\n")
+    return home
+
+
+def produce(peer: Peer, codec: str, records: list[bytes], count: int) -> float:
+    """CPU seconds of the broker for a million records."""
+    producer = Producer(
+        {
+            "bootstrap.servers": peer.bootstrap,
+            "compression.type": codec,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "queue.buffering.max.messages": 10_000_000,
+        }
+    )
+    for number in range(1000):
+        producer.produce("t", records[number % len(records)], partition=number % PARTITIONS)
+    assert producer.flush(60) == 0
+    before = cpu_seconds(peer.pid)
+    for number in range(count):
+        producer.produce("t", records[number % len(records)], partition=number % PARTITIONS)
+    assert producer.flush(120) == 0
+    return (cpu_seconds(peer.pid) - before) / count * 1e6
+
+
+def pings(peer: Peer, bombs: list[bytes]) -> tuple[float, float]:
+    """Milliseconds that half of the Produce requests, and 99 of 100, take while another client sends bombs."""
+    stopped = threading.Event()
+
+    def send() -> None:
+        with WireClient(peer.bootstrap) as client:
+            while not stopped.is_set():
+                for bomb in bombs:
+                    produce_batch(client, "t", bomb)
+
+    thread = threading.Thread(target=send)
+    if bombs:
+        thread.start()
+    took = []
+    with WireClient(peer.bootstrap) as client:
+        for _ in range(PINGS):
+            begun = time.perf_counter()
+            produce_batch(client, "t", batch(1, timestamp=int(time.time() * 1000)))
+            took.append((time.perf_counter() - begun) * 1000)
+            time.sleep(0.002)
+    stopped.set()
+    if bombs:
+        thread.join()
+    return median(took), quantiles(took, n=100)[98]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--old", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strandline-checks-")))
+        source = ROOT / "src"
+        peers: dict[str, Peer] = {
+            OLD: StrandlinePeer(home / "old", name=OLD, source=options.old.resolve()),
+            KERNEL: StrandlinePeer(home / "kernel", name=KERNEL, source=source),
+            PYTHON: StrandlinePeer(home / "python", name=PYTHON, source=without_kernel(home / "shadow")),
+            KAFKA: KafkaPeer(home / "kafka", java=require(JAVA), jars=require(KAFKA_JARS)),
+        }
+        for peer in peers.values():
+            peer.start()
+            stack.callback(peer.stop)
+            admin = AdminClient({"bootstrap.servers": peer.bootstrap})
+            for future in admin.create_topics([NewTopic("t", PARTITIONS, 1)]).values():
+                future.result(60)
+            # Before it is measured: a JVM compiles what it runs often.
+            for codec, size, count in WORKLOADS:
+                produce(peer, codec, RECORDS[size], count)
+            peer.pause()
+        figures = measure(peers, options.rounds)
+        calm = {name: alone(peer, []) for name, peer in peers.items() if name != OLD}
+        bombs = [bomb_of_bytes(300), bomb_of_records(2_000_000, ascending=True)]
+        stormy = {name: alone(peer, bombs) for name, peer in peers.items() if name != OLD}
+        for peer in peers.values():
+            peer.resume()
+    PAGE.write_text(page(figures, calm, stormy, options.rounds))
+
+
+def alone(peer: Peer, bombs: list[bytes]) -> tuple[float, float]:
+    peer.resume()
+    found = pings(peer, bombs)
+    peer.pause()
+    return found
+
+
+Figures = dict[tuple[str, int], dict[str, list[float]]]
+
+
+def measure(peers: dict[str, Peer], rounds: int) -> Figures:
+    figures: Figures = {}
+    for number in range(rounds):
+        names = list(peers) if number % 2 else list(reversed(peers))
+        for codec, size, count in WORKLOADS:
+            for name in names:
+                peers[name].resume()
+                figures.setdefault((codec, size), {}).setdefault(name, []).append(
+                    produce(peers[name], codec, RECORDS[size], count)
+                )
+                peers[name].pause()
+        print(f"round {number + 1} of {rounds}", flush=True)
+    return figures
+
+
+def page(
+    figures: Figures,
+    calm: dict[str, tuple[float, float]],
+    stormy: dict[str, tuple[float, float]],
+    rounds: int,
+) -> str:
+    names = (OLD, KERNEL, PYTHON, KAFKA)
+    lines = [
+        "# What checking every record costs",
+        "",
+        "<!-- Written by `python -m bench.record_checks`. -->",
+        "",
+        f"Measured on {date.today()} with {os.cpu_count()} cores, in {rounds} rounds. {METHOD}",
+        "",
+        "| codec, bytes | " + " | ".join(names) + " | kernel : older | kernel : Kafka | Python : Kafka |",
+        "| --- |" + " ---: |" * 7,
+    ]
+    for (codec, size), found in figures.items():
+        cells = [f"{median(found[name]):.2f}" for name in names]
+        cells += [ratio(found, *pair) for pair in ((KERNEL, OLD), (KERNEL, KAFKA), (PYTHON, KAFKA))]
+        lines.append(f"| {codec}, {size} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "## While another client sends bombs",
+        "",
+        f"{PINGS} {BOMBS}",
+        "",
+        "| broker | calm, p50 | calm, p99 | bombs, p50 | bombs, p99 |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in calm:
+        lines.append(
+            f"| {name} | " + " | ".join(f"{each:.2f}" for each in (*calm[name], *stormy[name])) + " |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def ratio(found: dict[str, list[float]], over: str, under: str) -> str:
+    ratios = [a / b for a, b in zip(found[over], found[under], strict=True)]
+    return f"**{median(ratios):.2f}×** ({min(ratios):.2f}–{max(ratios):.2f})"
+
+
+if __name__ == "__main__":
+    main()
