@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "up": Command("start a broker on this machine and stay", "node.up"),
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
+    "certs": Command("make certificates for development", "node.certs"),
     "context": Group(
         "remember clusters by name",
         {
