@@ -26,6 +26,7 @@ from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.sim.random import Generator, SimulatedRandom, generator
 from strandline.telemetry.counters import Counters
+from strandline.telemetry.events import Events
 from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k09_offset_fetch import OffsetFetchRequest
 from strandline.wire.api.k11_join_group import JoinGroupRequest
@@ -120,6 +121,7 @@ class GroupStorm:
         node: Any = SimpleNamespace(
             config=SimpleNamespace(int=lambda name: COMMIT_TIMEOUT_MS),
             clock=SimpleNamespace(monotonic=lambda: self.now, wall_ms=wall_ms),
+            events=Events(lambda line: None, wall_ms),
         )
         replicas: Any = SimpleNamespace()
         runtime = GroupRuntime(

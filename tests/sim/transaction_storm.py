@@ -26,6 +26,7 @@ from strandline.broker.replication.delayed_produce import PendingAppend, committ
 from strandline.broker.replication.replica import Replica
 from strandline.partition.leader import ACKS_ALL
 from strandline.sim.random import Generator, generator
+from strandline.telemetry.events import Events
 from strandline.transactions.shard import TransactionSettings, TransactionShard
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from strandline.wire.api.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -106,9 +107,9 @@ class TransactionStorm:
             configs=SimpleNamespace(broker_value=lambda name: True),
             clock=SimpleNamespace(monotonic=lambda: self.now, wall_ms=wall_ms),
             tasks=SimpleNamespace(start=start),
-            events=SimpleNamespace(info=lambda *_, **__: None, warn=lambda *_, **__: None),
+            events=Events(lambda line: None, wall_ms),
             image=image,
-            network=None,
+            network_to_brokers=None,
         )
         node.config.inter_broker_listener_name = "PLAINTEXT"
         replicas: Any = SimpleNamespace(open_led=self._open_led)
