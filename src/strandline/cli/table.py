@@ -74,6 +74,12 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "produce": Command("send records: lines, files, JSON rows", "records.produce"),
     "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "quorum": Group(
+        "see the controllers' quorum, change its voters",
+        {
+            "reset-epoch": Command("make room for elections, on stopped nodes", "quorum.reset_epoch"),
+        },
+    ),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),

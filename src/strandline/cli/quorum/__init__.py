@@ -1,0 +1,1 @@
+"""`strandline quorum`: the controllers' quorum."""
