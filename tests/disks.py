@@ -30,6 +30,9 @@ class QuickDisk(RealDisk):
     def sync_directory(self, path: str) -> None:
         pass
 
+    def sync_volume(self, path: str) -> bool:
+        return True
+
 
 class WatchedFile(QuickFile):
     __slots__ = ("_disk",)
@@ -111,6 +114,9 @@ class WatchedDisk(QuickDisk):
         if self.take_room(len(data)) < len(data):
             raise OSError(errno.ENOSPC, "No space left on device", path)
         super().write_whole(path, data, sync=sync)
+
+    def sync_volume(self, path: str) -> bool:
+        return False  # each file is watched
 
     def sync_directory(self, path: str) -> None:
         self.check("sync", path)

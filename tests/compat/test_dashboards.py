@@ -6,8 +6,6 @@ The lists are what Strimzi's dashboards of Kafka, KRaft and its exporter, and th
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -16,8 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from strandline.testing.clusters import Cluster, cluster, wait_until
-
-Samples = dict[str, list[tuple[dict[str, str], float]]]
+from tests.scraping import Samples, read, samples_of
 
 STRIMZI_KAFKA = {
     "kafka_server_replicamanager_leadercount": set(),
@@ -92,23 +89,23 @@ KAFKA_EXPORTER = {
     "kafka_topic_partition_leader_is_preferred": {"topic", "partition"},
     "kafka_topic_partition_under_replicated_partition": {"topic", "partition"},
 }
-
-
-def read(url: str, *, accept: str = "") -> tuple[int, str, str]:
-    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
-    try:
-        with urllib.request.urlopen(request, timeout=10) as response:
-            return response.status, response.headers["Content-Type"], response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers["Content-Type"], error.read().decode()
-
-
-def samples_of(url: str) -> Samples:
-    found: Samples = {}
-    for family in parse_text(read(url)[2]):
-        for sample in family.samples:
-            found.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
-    return found
+OF_GROUP = {"cluster_name", "group"}
+OF_MEMBER = OF_GROUP | {"topic", "partition", "member_host", "consumer_id", "client_id"}
+LAG = {
+    "current_offset": {"consumergroup", "topic", "partition"},
+    "lag": {"consumergroup", "topic", "partition"},
+    "current_offset_sum": {"consumergroup", "topic"},
+    "lag_sum": {"consumergroup", "topic"},
+    "members": {"consumergroup"},
+    "group_lag": OF_MEMBER,
+    "group_offset": OF_MEMBER,
+    "group_lag_seconds": OF_MEMBER,
+    "group_max_lag": OF_GROUP,
+    "group_max_lag_seconds": OF_GROUP,
+    "group_sum_lag": OF_GROUP,
+    "group_topic_sum_lag": OF_GROUP | {"topic"},
+}
+GROUPS = {f"kafka_consumergroup_{name}": labels for name, labels in LAG.items()}
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +143,8 @@ def all_samples(nodes: Cluster) -> Samples:
 
 @pytest.mark.parametrize(
     "names",
-    [STRIMZI_KAFKA, STRIMZI_KRAFT, SEEDS, REQUESTS, KAFKA_EXPORTER],
-    ids=["strimzi-kafka", "strimzi-kraft", "seeds", "requests", "kafka_exporter"],
+    [STRIMZI_KAFKA, STRIMZI_KRAFT, SEEDS, REQUESTS, KAFKA_EXPORTER, GROUPS],
+    ids=["strimzi-kafka", "strimzi-kraft", "seeds", "requests", "kafka_exporter", "groups"],
 )
 def test_every_name_and_label_is_there(nodes: Cluster, names: dict[str, set[str]]) -> None:
     found = all_samples(nodes)
@@ -177,6 +174,23 @@ def test_figures_are_the_truth_and_sums_over_nodes_right(nodes: Cluster) -> None
     assert total("kafka_network_requestmetrics_totaltimems_count", request="FetchFollower") > 0
     sent = total("kafka_network_requestmetrics_requests_total", request="Produce")
     assert sent == total("kafka_network_requestmetrics_totaltimems_count", request="Produce") > 0
+
+
+def test_lag_is_told_by_the_coordinator_and_nobody_else(nodes: Cluster) -> None:
+    wait_until(lambda: "kafka_consumergroup_lag" in all_samples(nodes))
+    found = all_samples(nodes)
+    group = 'a "quoted"\ngroup'
+    assert [value for has, value in found["kafka_consumergroup_lag"] if has["consumergroup"] == group] == [
+        200
+    ]
+    assert [value for has, value in found["kafka_consumergroup_members"]] == [1]
+    assert [value for _, value in found["kafka_consumergroup_group_sum_lag"]] == [200]
+    (labels, seconds), *others = found["kafka_consumergroup_group_lag_seconds"]
+    assert not others
+    assert 0 < seconds < 120
+    assert labels["client_id"] == "rdkafka"
+    assert labels["member_host"] == "/127.0.0.1"
+    assert labels["consumer_id"].startswith("rdkafka-")
 
 
 def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:

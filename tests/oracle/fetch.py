@@ -169,6 +169,24 @@ class KcatOracle(Oracle):
             cache.install(f"kcat-{plan.version}", lambda into: _unpack_kcat(plan, into))
 
 
+class PrometheusOracle(Oracle):
+    """A directory with the `prometheus` and `promtool` commands."""
+
+    name = "prometheus"
+    why_missing = "prometheus and promtool are neither on PATH nor in the cache of oracles"
+
+    def locate(self) -> Path | None:
+        found = shutil.which("prometheus")
+        if found and shutil.which("promtool"):
+            return Path(found).parent
+        unpacked = cache.newest_installed("prometheus")
+        return unpacked / "usr" / "bin" if unpacked else None
+
+    def fetch(self) -> None:
+        with debian.planned("prometheus") as plan:
+            cache.install(f"prometheus-{plan.version}", lambda into: _unpack_prometheus(plan, into))
+
+
 class ProgramOracle(Oracle):
     """A directory with a program of `tests/compat` and the clients that it uses, made by its language's own tool."""
 
@@ -215,6 +233,7 @@ OLD_CLIENTS_JARS = JarsOracle(
     "kafka-clients", "Kafka's clients", OLD_CLIENTS_VERSION, OLD_CLIENTS_COORDINATES
 )
 KCAT = KcatOracle()
+PROMETHEUS = PrometheusOracle()
 SPARK_KAFKA_JARS = JarsOracle(
     "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
 )
@@ -237,7 +256,7 @@ ICEBERG_JARS = JarsOracle(
     "iceberg-jars", "Apache Iceberg", ICEBERG_VERSION, ICEBERG_COORDINATES, is_transitive=False
 )
 ORACLES: tuple[Oracle, ...] = (
-    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, OLD_CLIENTS_JARS, KCAT),
+    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, OLD_CLIENTS_JARS, KCAT, PROMETHEUS),
     *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
     *(GO_CLIENTS, NODE_CLIENTS),
 )
@@ -345,6 +364,21 @@ def _unpack_kcat(plan: debian.Plan, into: Path) -> None:
     tried = subprocess.run([str(wrapper), "-V"], capture_output=True, text=True, timeout=30, check=False)
     if tried.returncode != 0:
         raise CannotFetchError(f"the unpacked kcat does not run: {tried.stderr.strip()}")
+
+
+def _unpack_prometheus(plan: debian.Plan, into: Path) -> None:
+    """Both commands are static programs; what the package needs besides is for its pages and its service."""
+    plan.unpack(into)
+    for name in ("prometheus", "promtool"):
+        tried = subprocess.run(
+            [str(into / "usr" / "bin" / name), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        if tried.returncode != 0:
+            raise CannotFetchError(f"the unpacked {name} does not run: {tried.stderr.strip()}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import traceback
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from strandline.broker.api.k18_api_versions import respond_to_unknown_version
 from strandline.broker.api.services import Services
@@ -32,6 +32,7 @@ from strandline.broker.metadata.raft_bootstrap import (
     raft_node_of,
 )
 from strandline.broker.node_context import NodeContext
+from strandline.broker.periodic_tasks import PeriodicTasks
 from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.directory_assignments import DirectoryAssignments
 from strandline.broker.replication.fetch_policy import FetchPolicy
@@ -67,6 +68,10 @@ from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
 from strandline.telemetry.request_metrics import RequestMetrics
 from strandline.telemetry.topic_metrics import AllTopicsMetrics
+
+if TYPE_CHECKING:
+    from strandline.broker.telemetry.burrow import BurrowApi
+    from strandline.broker.telemetry.lag import LagMonitor
 
 
 class Ports(NamedTuple):
@@ -119,6 +124,7 @@ class BrokerParts(ABC):
             config.int("strandline.request.receive.timeout.ms") / 1000,
         )
         self._directories: list[LogDirectory] = []
+        self._lag_monitor: LagMonitor | None = None
         self.is_built = False
 
     @abstractmethod
@@ -278,9 +284,27 @@ class BrokerParts(ABC):
             request_bytes_max=node.config.int("socket.request.max.bytes"),
         )
 
+    def lag_monitor(self) -> LagMonitor:
+        """The lag of the groups that this broker coordinates, sampled from the first call on."""
+        from strandline.broker.telemetry.lag import LagMonitor
+
+        if self._lag_monitor is None:
+            self._lag_monitor = LagMonitor(self.node, self.groups, self.replicas)
+            jobs = PeriodicTasks(self.node)
+            jobs.start_by_key("strandline.lag.sample.interval.ms", self._lag_monitor.sample, first_ms_max=100)
+        return self._lag_monitor
+
+    def burrow_api(self) -> BurrowApi:
+        """The lag of groups in Burrow's shape; on a broker, once `start` has begun."""
+        from strandline.broker.telemetry.burrow import BurrowApi
+
+        return BurrowApi(self.node, self.groups, self.replicas, self.lag_monitor(), self.cluster_id)
+
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.groups import GroupCollector
+        from strandline.broker.telemetry.logs import LogCollector
         from strandline.broker.telemetry.metadata import MetadataCollector
         from strandline.broker.telemetry.replication import ReplicationCollector
         from strandline.broker.telemetry.requests import RequestCollector
@@ -293,5 +317,8 @@ class BrokerParts(ABC):
         if node.config.is_broker:
             replication = ReplicationCollector(node, self.replicas, self.replica_fetcher)
             page.add(replication.node_families, replication.topic_families, replication.partition_families)
+            groups = GroupCollector(node, self.groups, self.lag_monitor(), self.cluster_id)
+            logs = LogCollector(node, self.replicas, self.cleaner, self.transactions, self.health)
+            page.add(groups.node_families, groups.lag_families, logs.node_families)
         page.add(metadata.partition_families)
         return page

@@ -17,6 +17,7 @@ from types import FrameType
 
 from strandline.base.ids import TopicPartition
 from strandline.cli.exit_codes import INTERRUPTED
+from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import fail, given_settings, metrics_settings, reason, where_option
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
@@ -37,6 +38,10 @@ def up_cluster(options: argparse.Namespace) -> int:
         return fail(
             "--host: nodes of `up --nodes` listen on 127.0.0.1; for other addresses run `server` on each"
         )
+    try:
+        registry = RegistryChild(options)
+    except OSError as error:
+        return fail(f"--registry-port {options.registry_port}: {reason(error)}")
     # An absolute path: a node's settings name it, and may be used from elsewhere.
     home = Path(
         tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
@@ -47,7 +52,7 @@ def up_cluster(options: argparse.Namespace) -> int:
         for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
             node.settings |= own
         cluster.prepare()
-        _run(cluster, options)
+        _run(cluster, options, registry)
     except OSError as error:
         return fail(f"the cluster cannot run: {reason(error)}")
     except (ValueError, InvalidConfig, UnusableDirectory, RuntimeError, KafkaError) as error:
@@ -69,7 +74,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return settings
 
 
-def _run(cluster: Cluster, options: argparse.Namespace) -> None:
+def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild) -> None:
     """Until a signal asks it to stop."""
     asked = threading.Event()
 
@@ -83,9 +88,11 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> None:
     began = time.monotonic()
     try:
         cluster.start()
-        _stay(cluster, options, asked, began)
+        registry.start(cluster.bootstrap)
+        _stay(cluster, options, asked, began, registry.line)
     finally:
         print("stopping", flush=True)
+        registry.stop()
         cluster.stop()
 
 
@@ -113,10 +120,12 @@ def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
     return said
 
 
-def _stay(cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float) -> None:
+def _stay(
+    cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float, registry: str
+) -> None:
     with Admin(bootstrap_servers=cluster.bootstrap) as admin:
         is_full = _wait_until_in_sync(admin, asked)
-        greeting = _greeting(cluster, options, time.monotonic() - began, is_full)
+        greeting = _greeting(cluster, options, time.monotonic() - began, is_full, registry)
         print(greeting, flush=True)
         shown = ""
         told: set[int] = set()
@@ -142,7 +151,9 @@ def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
     return False
 
 
-def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool) -> str:
+def _greeting(
+    cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool, registry: str
+) -> str:
     where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (
@@ -151,6 +162,7 @@ def _greeting(cluster: Cluster, options: argparse.Namespace, seconds: float, is_
         f"  processes          {', '.join(f'node {n.node_id}: {n.pid}' for n in cluster.nodes)}\n"
         f"  data               {where}\n"
         f"  metrics            {', '.join(n.metrics_url for n in cluster.nodes if n.metrics_url) or 'none'}\n"
+        f"{registry}"
         f"Try:\n"
         f"  echo hello | strandline produce greetings{where_option(cluster.brokers[0].bootstrap)}\n"
         f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"

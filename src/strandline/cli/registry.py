@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from strandline.cli.arguments import port
+from strandline.cli.connection import add_connection, settings_of
 from strandline.cli.exit_codes import DONE, FAILED, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serves Confluent's schema registry interface from the topic _schemas of a cluster, and stays until "
         "Ctrl-C. Several instances with the same topic and group share the work: one of them writes."
-    )
-    parser.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
     )
     parser.add_argument(
         "--port",
@@ -52,14 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the level where none is configured: NONE, BACKWARD, FORWARD, FULL or one of these with _TRANSITIVE "
         "(default: BACKWARD)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="any setting of Kafka's clients, such as security.protocol",
-    )
     parser.add_argument("--quiet", action="store_true", help="print one line when it is ready")
+    add_connection(parser)
+
+
+def url_of(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def is_installed() -> bool:
@@ -81,10 +77,8 @@ def call(options: argparse.Namespace) -> int:
 
     if options.compatibility not in LEVELS:
         return _fail(f"--compatibility {options.compatibility}: one of {', '.join(LEVELS)}", USAGE)
-    try:
-        client = {"bootstrap.servers": options.bootstrap_server} | _client_settings(options.set)
-    except ValueError as error:
-        return _fail(str(error), USAGE)
+    client = settings_of(options)  # those that every kind of client takes
+    client["client.id"] = options.group
     try:
         loop.run(_serve(options, client))
     except (UnusableTopic, RegistryStopped) as error:
@@ -115,7 +109,7 @@ async def _serve(options: argparse.Namespace, client: dict[str, str]) -> None:
     from strandline.registry.service.settings import RegistrySettings
 
     listener = listening_socket(options.host, options.port)
-    url = options.url or f"http://{options.host}:{listener.getsockname()[1]}"
+    url = options.url or url_of(options.host, listener.getsockname()[1])
     settings = RegistrySettings(
         client=client,
         url=url,
@@ -140,12 +134,10 @@ def _say_ready(options: argparse.Namespace, registry: Registry) -> None:
     if options.quiet:
         print(f"ready registry={url}", flush=True)
         return
-    role = "writes" if registry.is_writer else f"forwards what is written to {registry.writer_url}"
     print(
         f"The schema registry is ready.\n"
         f"  url      {url}\n"
         f"  topic    {registry.settings.topic}, {len(registry.state.places)} schemas\n"
-        f"  role     {role}\n"
         f"Stop with Ctrl-C.",
         flush=True,
     )
@@ -153,16 +145,6 @@ def _say_ready(options: argparse.Namespace, registry: Registry) -> None:
         print(
             f"  note     {registry.skipped_count} records of the topic were skipped: no registry wrote them"
         )
-
-
-def _client_settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise ValueError(f"--set {pair}: write it as KEY=VALUE")
-        settings[key.strip()] = value.strip()
-    return settings
 
 
 def _fail(message: str, code: int) -> int:

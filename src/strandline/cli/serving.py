@@ -13,6 +13,7 @@ from typing import Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
+from strandline.cli.registry_child import RegistryChild
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
@@ -41,7 +42,16 @@ def up(options: argparse.Namespace) -> int:
             f"--host {options.host} listens on every address, and clients must be told one: add --advertise HOST, "
             "a name or address of this machine that they can reach"
         )
+    try:
+        registry = RegistryChild(options)
+    except OSError as error:
+        return fail(f"--registry-port {options.registry_port}: {reason(error)}")
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
+
+    def on_ready(node: RunningNode) -> None:
+        registry.start(node.bootstrap)
+        _greet(node, data, options.ephemeral, notes, registry.line)
+
     try:
         settings = launcher.embedded_settings(
             port=options.port, data=data, host=options.host, advertise=options.advertise, given=given
@@ -50,10 +60,11 @@ def up(options: argparse.Namespace) -> int:
             del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
         settings |= metrics_settings(options, given, nodes=1)[0]
         notes = launcher.fit_to_nodes(settings, nodes=1)
-        return _serve(settings, options, lambda node: _greet(node, data, options.ephemeral, notes))
+        return _serve(settings, options, on_ready)
     except UnusableDirectory as error:
         return fail(str(error))
     finally:
+        registry.stop()
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
 
@@ -134,13 +145,14 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     return 0
 
 
-def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str]) -> None:
+def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str], registry: str) -> None:
     where = f"{data} (gone when this ends)" if ephemeral else os.path.abspath(data)
     print(
         f"Strandline is ready.\n"
         f"  bootstrap.servers  {node.bootstrap}\n"
         f"  data               {where}\n"
         + (f"  metrics            {node.metrics_url}\n" if node.metrics_url else "")
+        + registry
         + "".join(f"  note               {note}\n" for note in notes)
         + f"Try:\n"
         f"  echo hello | strandline produce greetings{where_option(node.bootstrap)}\n"

@@ -74,6 +74,8 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "produce": Command("send records: lines, files, JSON rows", "records.produce"),
     "consume": Command("print records, follow a topic, search it", "records.consume"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "lag": Command("see how far consumer groups are behind", "lag"),
+    "metrics": Command("print alert rules and a dashboard", "metrics"),
     "quorum": Group(
         "see the controllers' quorum, change its voters",
         {
@@ -84,6 +86,17 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "dlq": Command("work with dead letters", "dlq"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
     "registry": Command("start a schema registry beside a cluster", "registry"),
+    "schemas": Group(
+        "work with the schemas of a registry",
+        {
+            "list": Command("list subjects and their versions", "schemas.list"),
+            "show": Command("show a schema", "schemas.show"),
+            "register": Command("register a schema", "schemas.register"),
+            "check": Command("see whether a schema may follow, and decodes the data", "schemas.check"),
+            "diff": Command("see what changed, and for whom it breaks", "schemas.diff"),
+            "delete": Command("delete a subject or a version", "schemas.delete"),
+        },
+    ),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }

@@ -74,6 +74,10 @@ class GroupOffsets:
     def groups(self) -> list[str]:
         return list(self._by_group)
 
+    def count(self) -> int:
+        """How many offsets are committed."""
+        return sum(len(mine.by_partition()) for topics in self._by_group.values() for mine in topics.values())
+
     def topics(self) -> list[str]:
         """The topics that have offsets, committed or pending."""
         pending = {topic for mine in self._pending.values() for _, topic, _ in mine}

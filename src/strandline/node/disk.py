@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import mmap
 import os
+import re
 import shutil
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -21,6 +23,20 @@ _FLOCK: Final = struct.Struct("@qqihh" if _IS_DARWIN else "@hhqqi4x")
 # Lock files of this process, by descriptor. They are not opened twice: closing any descriptor of a file would release
 # the lock of the kind that Apache Kafka takes.
 _locked: Final[dict[int, str]] = {}
+
+
+def _find_syncfs() -> Callable[[int], int] | None:
+    """Linux's syncfs, from the first version that returns errors of writing back (5.8)."""
+    if sys.platform != "linux":
+        return None
+    version = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if version is None or tuple(map(int, version.groups())) < (5, 8):
+        return None
+    function: Callable[[int], int] | None = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    return function
+
+
+_syncfs: Final = _find_syncfs()
 
 
 class RealFile:
@@ -154,6 +170,18 @@ class RealDisk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+    def sync_volume(self, path: str) -> bool:
+        if _syncfs is None:
+            return False
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _syncfs(fd) != 0:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code), path)
+        finally:
+            os.close(fd)
+        return True
 
     def capacity(self, path: str) -> tuple[int, int]:
         volume = os.statvfs(path)

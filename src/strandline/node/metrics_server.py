@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strandline.broker.broker import Broker
+from strandline.broker.telemetry.burrow import BurrowApi
 from strandline.broker.telemetry.page import MetricsPage
 from strandline.node.http.messages import HttpRequest, HttpResponse
 from strandline.node.http.server import HttpServer
@@ -10,7 +11,7 @@ from strandline.node.process_metrics import ProcessMetrics
 from strandline.telemetry.events import Events
 from strandline.telemetry.exposition import OPEN_METRICS, TEXT
 
-_PATHS = "/metrics, /healthz and /readyz"
+_PATHS = "/metrics, /healthz, /readyz and /v3/kafka"
 _STARTING = "the node is starting"
 
 
@@ -21,12 +22,14 @@ class MetricsServer:
         self._broker = broker
         self._process = ProcessMetrics()
         self._page: MetricsPage | None = None
+        self._burrow: BurrowApi | None = None
         self._http = HttpServer(
             self.handle, lambda error: events.error("a request over HTTP failed", error=repr(error))
         )
 
     async def listen(self, host: str, port: int) -> None:
         await self._http.listen(host, port)
+        self._process.start()
 
     @property
     def port(self) -> int:
@@ -50,10 +53,23 @@ class MetricsServer:
                 if why is not None:
                     return HttpResponse.text(f"not ready: {why}\n", 503)
                 return HttpResponse.text("ready\n")
+            case ("v3", "kafka", *path):
+                return self._lag(request, tuple(path))
+            case ("burrow", "admin"):
+                return HttpResponse.text("GOOD")
             case ():
                 return HttpResponse.text(f"node {self._broker.node_id} serves {_PATHS}\n")
             case _:
                 return HttpResponse.text(f"there is nothing at {request.target}; there is {_PATHS}\n", 404)
+
+    def _lag(self, request: HttpRequest, path: tuple[str, ...]) -> HttpResponse:
+        if not self._broker.is_built or not self._broker.config.is_broker:
+            return HttpResponse.text("this node coordinates no groups\n", 503)
+        if self._burrow is None:
+            self._burrow = self._broker.burrow_api()
+        status, body = self._burrow.respond(path)
+        body["request"] = {"url": request.target, "host": request.headers.get("host", "")}
+        return HttpResponse.json(body, status)
 
     async def _metrics(self, request: HttpRequest) -> HttpResponse:
         if not self._broker.is_built:

@@ -5,6 +5,7 @@ Dashboards of Kafka read the JVM's names for memory, threads and collections: th
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import resource
@@ -14,9 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from strandline import __version__
+from strandline.broker.telemetry.times import histogram_family
 from strandline.telemetry.exposition import SUMMARY, Families, Family, counter, gauge, labels
+from strandline.telemetry.histogram import Histogram
 
 _PAGE_BYTES = resource.getpagesize()
+# How often the loop is measured.
+_TICK_S = 0.1
 
 
 class ProcessMetrics:
@@ -28,12 +33,27 @@ class ProcessMetrics:
         self._collecting_s = 0.0
         self._collection_began = 0.0
         gc.callbacks.append(self._collected)
+        self._loop_lag = Histogram()
+        self._tick: asyncio.TimerHandle | None = None
         # The share of the time in which the loop's thread had nothing to do.
         self._looked_at = time.monotonic()
         self._busy_s = time.thread_time()
         self._idle = 1.0
 
+    def start(self) -> None:
+        """Measures from now on how late the loop comes to its timers."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + _TICK_S
+
+        def tick() -> None:
+            self._loop_lag.observe(max(loop.time() - due, 0.0))
+            self.start()
+
+        self._tick = loop.call_at(due, tick)
+
     def close(self) -> None:
+        if self._tick is not None:
+            self._tick.cancel()
         with suppress(ValueError):
             gc.callbacks.remove(self._collected)
 
@@ -67,6 +87,8 @@ class ProcessMetrics:
         help_ = "Share of the time in which the node's loop had nothing to do, from 0 to 1."
         yield gauge("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", help_, idle)
         yield gauge("kafka_network_socketserver_networkprocessoravgidle_percent", help_, idle)
+        help_ = "How late the node's loop came to its timers, which is how long other work held it up."
+        yield histogram_family("strandline_loop_lag_seconds", help_, [("", self._loop_lag)])
         yield from _disk_families()
 
     def _idle_share(self) -> float:

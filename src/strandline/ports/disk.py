@@ -98,6 +98,10 @@ class Disk(Protocol):
 
     def sync_directory(self, path: str) -> None: ...
 
+    def sync_volume(self, path: str) -> bool:
+        """Syncs everything on the volume of a directory; False where the system cannot, or would not tell of errors."""
+        ...
+
     def capacity(self, path: str) -> tuple[int, int]:
         """Total and usable bytes of the volume."""
         ...

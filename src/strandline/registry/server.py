@@ -9,9 +9,7 @@ from typing import Any, Final
 import uvicorn
 
 from strandline.base.waiting import all_ended
-from strandline.client.errors import KafkaError
 from strandline.node.workers import ThreadWorkers
-from strandline.registry.errors import RegistryError
 from strandline.registry.http.app import RegistryApp
 from strandline.registry.http.forwarding import HttpForwarder
 from strandline.registry.service.registry import Registry
@@ -36,7 +34,6 @@ async def serve_registry(
     try:
         await registry.start()
         forwarder = HttpForwarder(forwarding, settings.timeout_seconds)
-        await _find_or_become_writer(registry, forwarder)
         config = uvicorn.Config(
             RegistryApp(registry, parsing, forwarder),
             http="httptools",
@@ -57,7 +54,7 @@ async def serve_registry(
         finally:
             watching.cancel()
             await all_ended(watching)
-        if registry.failure is not None:
+        if registry.failure:
             raise RegistryStopped(f"topic {settings.topic} cannot be read any more: {registry.failure}")
     finally:
         await registry.stop()
@@ -65,22 +62,11 @@ async def serve_registry(
         forwarding.let_go()
 
 
-async def _find_or_become_writer(registry: Registry, forwarder: HttpForwarder) -> None:
-    """The first instance takes the right to write at once; another one only if the writer is gone."""
-    url = registry.writer_url
-    if url is not None and url != registry.settings.url and await forwarder.is_reachable(url):
-        return
-    try:
-        await registry.become_writer()
-    except (RegistryError, KafkaError):
-        return  # reads can be served; the next write tries again
-
-
 async def _watch(registry: Registry, server: uvicorn.Server, on_ready: Callable[[Registry], None]) -> None:
     """Says when the server listens, and stops it when the topic is gone."""
     while not server.started:
         await asyncio.sleep(0.01)
     on_ready(registry)
-    while registry.failure is None:
+    while not registry.failure:
         await registry.changed(_LOOK_SECONDS)
     server.should_exit = True

@@ -204,6 +204,19 @@ class SimulatedDisk:
         self._begin("sync_directory", path)
         self._directory(path).sync()
 
+    def sync_volume(self, path: str) -> bool:
+        self._begin("sync_volume", path)
+        self._sync_tree("", self._volume.root)
+        return True
+
+    def _sync_tree(self, path: str, directory: Directory) -> None:
+        for name, child in sorted(directory.children.items()):
+            if isinstance(child, Directory):
+                self._sync_tree(f"{path}/{name}", child)
+            else:
+                self._sync(f"{path}/{name}", child)
+        directory.sync()
+
     def capacity(self, path: str) -> tuple[int, int]:
         self._life.check()
         return self._volume.capacity_bytes, self._volume.free_bytes

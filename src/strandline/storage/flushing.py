@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from strandline.ports.disk import Disk
+
+# A sync of 300 files one by one takes about half a second on a disk on which the whole volume takes a tenth of one.
+VOLUME_SYNC_FILES_MIN: Final = 300
 
 
 class FlushWork(NamedTuple):
@@ -16,7 +19,9 @@ class FlushWork(NamedTuple):
     end_offset: int
 
     def run(self, disk: Disk) -> None:
-        """Blocks; in a worker."""
+        """Blocks, so it runs in a worker. Many files are synced by one sync of their volume, which takes less time."""
+        if len(self.paths) >= VOLUME_SYNC_FILES_MIN and disk.sync_volume(self.directories[0]):
+            return
         for path in self.paths:
             try:
                 file = disk.open(path)

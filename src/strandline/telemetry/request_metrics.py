@@ -25,10 +25,11 @@ _FETCH: Final = 1
 class RequestTimes:
     """The times of all requests of one API."""
 
-    __slots__ = ("_at_once", "_parts", "_recent", "followers", "name")
+    __slots__ = ("_at_once", "_parts", "_recent", "followers", "name", "waiting")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.waiting = 0  # requests that have no response yet
         self.followers: RequestTimes | None = None  # of Fetch requests, those of other brokers
         # Requests that waited for nothing.
         self._at_once = Histogram()

@@ -70,6 +70,11 @@ class RegistryProcess:
         self.url = line.strip().partition("=")[2]
         self._port = self.url.rpartition(":")[2]
 
+    def wait(self, seconds: float) -> int:
+        """The exit status, once it has ended by itself."""
+        assert self._process is not None, "the registry is not running"
+        return self._process.wait(seconds)
+
     def stop(self) -> None:
         """A clean shutdown."""
         self._end(signal.SIGTERM)

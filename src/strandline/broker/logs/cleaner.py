@@ -77,6 +77,11 @@ class Cleaner:
         self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # with its count of cuts
         self._io_free_at = 0.0
 
+    @property
+    def uncleanable_count(self) -> int:
+        """Partitions that could not be read when they were to be compacted."""
+        return len(self._unreadable)
+
     def start(self) -> None:
         if self._node.config.flag("log.cleaner.enable"):
             self._node.tasks.start(self._run())

@@ -21,9 +21,9 @@ from strandline.storage.directory import LogDirectory
 
 # Lines about progress, of one directory, beside the first and the last.
 _LINES_MAX: Final = 10
-
-
-_SYNCED_TOGETHER: Final = 64
+# Logs that are closed in one iteration of the loop, and those that are synced together after it.
+_CLOSED_AT_ONCE: Final = 64
+_SYNCED_TOGETHER: Final = 1024
 _THREADS: Final = "num.recovery.threads.per.data.dir"
 
 
@@ -35,7 +35,9 @@ async def close_logs(node: NodeContext, replicas: Replicas, flusher: LogFlusher)
         nonlocal is_clean
         for group in logs:
             closed = []
-            for replica in group:
+            for number, replica in enumerate(group):
+                if number % _CLOSED_AT_ONCE == _CLOSED_AT_ONCE - 1:
+                    await asyncio.sleep(0)
                 try:
                     replica.log.close()
                     closed.append(replica)

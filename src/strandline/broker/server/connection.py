@@ -178,6 +178,7 @@ class ClientConnection:
             self.on_lost()
         for waiting in self._waiting:
             waiting.is_complete = True
+            waiting.times.waiting -= 1
             if waiting.pending is not None:
                 waiting.pending.cancel()
         self._waiting.clear()
@@ -310,6 +311,7 @@ class ClientConnection:
             return
         context.arrived_at, context.started_at, context.handled_at = arrived_at, started_at, now
         self._waiting.append(context)
+        context.times.waiting += 1
         if isinstance(handled, CoroutineType):
             self._is_exclusive = True
             self._server.tasks.start(self._finish(context, handled), handled)

@@ -120,6 +120,7 @@ class RequestContext:
 
     def observe_waited(self, completed_at: float, now: float) -> None:
         """Accounts for the time of a request that waited for its response, which leaves now."""
+        self.times.waiting -= 1
         self.times.waited(
             self.started_at - self.arrived_at,
             self.handled_at - self.started_at,

@@ -28,6 +28,12 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
         help="port of the first node's /metrics; others have the next ones (default: 9404 or the next that is free; "
         "with --port 0, free ones)",
     )
+    up.add_argument(
+        "--registry-port",
+        type=_port,
+        help="port of the schema registry (default: 8081 or the next that is free; with --port 0, a free one)",
+    )
+    up.add_argument("--no-registry", action="store_true", help="start no schema registry")
     place = up.add_mutually_exclusive_group()
     place.add_argument(
         "--data",

@@ -13,12 +13,13 @@ from strandline.client.admin.access import AccessAdmin
 from strandline.client.admin.calls import PartialFailureError
 from strandline.client.admin.cluster import ClusterAdmin
 from strandline.client.admin.configs import ConfigAdmin, ConfigChange, ConfigResource
-from strandline.client.admin.groups import CommittedOffset, GroupAdmin
+from strandline.client.admin.groups import CommittedOffset
+from strandline.client.admin.lag import LagAdmin
 from strandline.client.admin.producers import ProducerAdmin
-from strandline.client.admin.topics import NewTopic, TopicAdmin
+from strandline.client.admin.topics import NewTopic
 
 __all__ = ["Admin", "CommittedOffset", "ConfigChange", "ConfigResource", "NewTopic", "PartialFailureError"]
 
 
-class Admin(TopicAdmin, ConfigAdmin, GroupAdmin, ClusterAdmin, ProducerAdmin, AccessAdmin):
+class Admin(LagAdmin, ConfigAdmin, ClusterAdmin, ProducerAdmin, AccessAdmin):
     """Every admin call in one object."""

@@ -147,7 +147,7 @@ class GroupAdmin(AdminBase):
             group = response.groups[0]
             if group.error_code not in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
                 check(group.error_code, group.error_message, f"group {group_id}")
-                return _consumer_group(group)
+                return consumer_group(group)
         except UnsupportedVersionError:
             pass  # an older broker
         classic = await self._call_coordinator(
@@ -157,7 +157,7 @@ class GroupAdmin(AdminBase):
         check(described.error_code, described.error_message, f"group {group_id}")
         if described.group_state == "Dead":
             raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
-        return _classic_group(described)
+        return classic_group(described)
 
     async def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes groups that have no members."""
@@ -287,7 +287,8 @@ class GroupAdmin(AdminBase):
         await self._retry_with_coordinator(group_id, once, deadline)
 
 
-def _consumer_group(group: Any) -> GroupDescription:
+def consumer_group(group: Any) -> GroupDescription:
+    """A group of KIP-848, of ConsumerGroupDescribe."""
     return GroupDescription(
         group_id=group.group_id,
         type="consumer",
@@ -310,7 +311,8 @@ def _consumer_group(group: Any) -> GroupDescription:
     )
 
 
-def _classic_group(group: Any) -> GroupDescription:
+def classic_group(group: Any) -> GroupDescription:
+    """A classic group, of DescribeGroups."""
     return GroupDescription(
         group_id=group.group_id,
         type="classic",

@@ -15,6 +15,7 @@ from strandline.client.admin.cluster import (
 )
 from strandline.client.admin.configs import ConfigChange, ConfigEntry, ConfigResource, ResourceType
 from strandline.client.admin.groups import CommittedOffset, GroupDescription, GroupListing
+from strandline.client.admin.lag import GroupLagDescription
 from strandline.client.admin.producers import ActiveProducer, TransactionDescription, TransactionListing
 from strandline.client.admin.topics import CreatedTopic, ListedOffset, NewTopic
 from strandline.client.arguments import ConfigValue
@@ -29,6 +30,41 @@ from strandline.client.sync.blocking import BlockingClient
 from strandline.wire.api.k51_alter_user_scram_credentials import ScramCredentialUpsertion
 
 class AdminCalls(BlockingClient):
+    def group_lag(
+        self, group_ids: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> dict[str, GroupLagDescription]:
+        """The lag of groups, or of all groups that have committed something; those that do not exist are left out."""
+    def list_groups(
+        self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
+    ) -> list[GroupListing]:
+        """The groups of all brokers: each broker lists the groups that it coordinates."""
+    def describe_groups(
+        self, group_ids: Iterable[str], *, timeout: float | None = None
+    ) -> dict[str, GroupDescription]:
+        """The groups with their members."""
+    def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
+        """Deletes groups that have no members."""
+    def list_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        require_stable: bool = False,
+        timeout: float | None = None,
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """The committed offsets of a group: all, or those of the given partitions that have one."""
+    def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, CommittedOffset | int],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Commits offsets for a group that has no members."""
+    def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
+    ) -> None:
+        """Deletes a group's offsets of these partitions."""
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False, timeout: float | None = None
     ) -> dict[str, CreatedTopic]:
@@ -94,37 +130,6 @@ class AdminCalls(BlockingClient):
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
         """All resources that have settings of their own, of the given kinds or of all."""
-    def list_groups(
-        self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
-    ) -> list[GroupListing]:
-        """The groups of all brokers: each broker lists the groups that it coordinates."""
-    def describe_groups(
-        self, group_ids: Iterable[str], *, timeout: float | None = None
-    ) -> dict[str, GroupDescription]:
-        """The groups with their members."""
-    def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
-        """Deletes groups that have no members."""
-    def list_group_offsets(
-        self,
-        group_id: str,
-        partitions: Iterable[TopicPartition] | None = None,
-        *,
-        require_stable: bool = False,
-        timeout: float | None = None,
-    ) -> dict[TopicPartition, CommittedOffset]:
-        """The committed offsets of a group: all, or those of the given partitions that have one."""
-    def alter_group_offsets(
-        self,
-        group_id: str,
-        offsets: Mapping[TopicPartition, CommittedOffset | int],
-        *,
-        timeout: float | None = None,
-    ) -> None:
-        """Commits offsets for a group that has no members."""
-    def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition], *, timeout: float | None = None
-    ) -> None:
-        """Deletes a group's offsets of these partitions."""
     def describe_cluster(
         self, *, include_fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:

@@ -29,6 +29,21 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("strandline.metrics.host", STRING, "localhost", None, MEDIUM).documented(
         "Address on which that port listens. Whoever reaches it sees the names of topics, groups and clients."
     ),
+    active("strandline.lag.sample.interval.ms", LONG, 10_000, at_least(100), LOW).documented(
+        "How often a node that serves metrics looks at the offsets of the groups that it coordinates."
+    ),
+    active("strandline.lag.warning", LONG, 1_000, at_least(0), LOW).documented(
+        "A group with a larger lag has the status WARN."
+    ),
+    active("strandline.lag.critical", LONG, 10_000, at_least(0), LOW).documented(
+        "A group with a larger lag has the status ERR."
+    ),
+    active("strandline.lag.rising.ms", LONG, 300_000, at_least(1000), LOW).documented(
+        "A group of which a partition's lag has not become smaller for so long has the status WARN."
+    ),
+    active("strandline.lag.stop.ms", LONG, 60_000, at_least(100), LOW).documented(
+        "Shortest time without a commit after which a partition with lag counts as stopped."
+    ),
     active("strandline.metrics.series.max", INT, 100_000, at_least(1000), LOW).documented(
         "Most series of a page of metrics. Metrics with a series for each partition are left out first, each as a "
         "whole."

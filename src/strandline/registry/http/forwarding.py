@@ -26,14 +26,6 @@ class HttpForwarder:
         )
         return Reply(status=status, text=body.decode())
 
-    async def is_reachable(self, url: str) -> bool:
-        """True if a registry responds there."""
-        try:
-            status, _ = await self._workers.run(send_request, url, "GET", "/", {}, b"", 5.0)
-        except (ConnectionError, TimeoutError):
-            return False
-        return bool(status == 200)
-
 
 def send_request(
     url: str, method: str, target: str, headers: dict[str, str], body: bytes, timeout_seconds: float

@@ -27,10 +27,11 @@ from strandline.registry.model.state import RegistryState
 from strandline.registry.service.settings import RegistrySettings
 from strandline.registry.storage.leftovers import find_leftovers
 from strandline.registry.storage.reader import TopicReader
-from strandline.registry.storage.topic import prepare_topic
+from strandline.registry.storage.topic import TopicWatch, prepare_topic
 from strandline.registry.storage.writer import EncodedRecord, TopicWriter, WriterLost, find_writer
 
 _BATCH_MAX: Final = 500  # records of one transaction
+_WATCH_SECONDS: Final = 2.0
 
 T = TypeVar("T")
 
@@ -55,24 +56,47 @@ class Registry:
         self._queue: list[tuple[list[EncodedRecord], asyncio.Future[None]]] = []
         self._queued = asyncio.Event()
         self._committing: asyncio.Task[None] | None = None
+        self._watch = TopicWatch(settings.client, settings.topic, world)
+        self._watching: asyncio.Task[None] | None = None
+        self.is_topic_gone = False
         self.writer_url: str | None = None  # as far as is known
 
     async def start(self) -> None:
-        """Returns when the state is that of the topic. Raises UnusableTopic or KafkaError."""
+        """Returns when the state is that of the topic. Raises UnusableTopic or KafkaError.
+
+        Nobody is asked who writes, before something is to be written: a registry that is only read needs no
+        coordinators.
+        """
         settings = self.settings
         self.cluster_id = await prepare_topic(settings.client, settings.topic, self._world)
         await self._reader.start()
-        self.writer_url = await self.find_writer()
+        await self._watch.start()
+        self._watching = asyncio.create_task(self._watch_topic())
+
+    async def _watch_topic(self) -> None:
+        """Two looks in a row: a broker that has just started may not know the topic yet."""
+        misses = 0
+        while misses < 2:
+            await asyncio.sleep(_WATCH_SECONDS)
+            misses = misses + 1 if await self._watch.is_gone() else 0
+        self.is_topic_gone = True
+        self._reader.changes.set()
 
     async def stop(self) -> None:
         async with self._role_lock:
             await self._give_up("the registry stops")
+        if self._watching is not None:
+            self._watching.cancel()
+            await all_ended(self._watching)
+        await self._watch.close()
         await self._reader.close()
 
     @property
-    def failure(self) -> KafkaError | None:
-        """The error that ended reading; the instance cannot go on then."""
-        return self._reader.failure
+    def failure(self) -> str:
+        """The reason why this instance cannot go on; empty as long as it can."""
+        if self.is_topic_gone:
+            return "it was deleted"
+        return str(self._reader.failure or "")
 
     @property
     def is_writer(self) -> bool:

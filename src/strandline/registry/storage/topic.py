@@ -35,6 +35,32 @@ async def prepare_topic(client: Mapping[str, Any], topic: str, world: ClientWorl
         return str(cluster.cluster_id or "")
 
 
+class TopicWatch:
+    """Looks whether the topic is still the one that was read."""
+
+    def __init__(self, client: Mapping[str, Any], topic: str, world: ClientWorld | None = None) -> None:
+        self._admin = Admin(client, world=world)
+        self._topic = topic
+        self._id = b""
+
+    async def start(self) -> None:
+        await self._admin.start()
+        self._id = (await self._admin.describe_topics([self._topic]))[self._topic].topic_id
+
+    async def close(self) -> None:
+        await self._admin.close()
+
+    async def is_gone(self) -> bool:
+        """True if the topic was deleted, also if another one has its name. A cluster that is away tells nothing."""
+        try:
+            found = (await self._admin.describe_topics([self._topic]))[self._topic]
+        except UnknownTopicError:
+            return True
+        except KafkaError:
+            return False
+        return found.topic_id != self._id
+
+
 async def _check(admin: Admin, topic: str) -> None:
     found = await admin.describe_topics([topic])
     description = found[topic]

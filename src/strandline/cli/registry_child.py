@@ -1,0 +1,69 @@
+"""The schema registry that `strandline up` starts beside its broker, as a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import Final
+
+from strandline.cli.registry import DEFAULT_PORT, HOW_TO_INSTALL, is_installed, url_of
+from strandline.node.launcher import STOPS_WITH_PARENT
+from strandline.node.network import free_ports_from
+
+_STOP_SECONDS_MAX: Final = 10
+
+
+class RegistryChild:
+    """A registry that ends with this process. `line` is what the greeting says about it."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Chooses a port. Raises OSError if the one that was asked for is taken."""
+        self._host = options.host
+        self._port: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        if options.no_registry:
+            self.line = ""
+        elif not is_installed():
+            self.line = f"  registry           none: {HOW_TO_INSTALL}\n"
+        else:
+            self._port = _chosen_port(options)
+            self.line = f"  registry           {url_of(self._host, self._port)}\n"
+
+    def start(self, bootstrap: str) -> None:
+        """Starts it without waiting: the broker is ready before."""
+        if self._port is None:
+            return
+        command = [sys.executable, "-m", "strandline.cli.main", "registry", "--bootstrap-server", bootstrap]
+        place = ["--host", self._host, "--port", str(self._port), "--quiet"]
+        self._process = subprocess.Popen(
+            [*command, *place],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, STOPS_WITH_PARENT: str(os.getpid())},
+            start_new_session=True,  # a Ctrl-C is for this process, which stops the child in order
+        )
+
+    def stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _chosen_port(options: argparse.Namespace) -> int:
+    if options.registry_port is None and options.port != 0:
+        return free_ports_from(DEFAULT_PORT, 1)[0]
+    asked = options.registry_port or 0
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        trial.bind(("127.0.0.1", asked))
+        return int(trial.getsockname()[1])

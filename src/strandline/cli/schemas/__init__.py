@@ -1,0 +1,1 @@
+"""`strandline schemas`: the schemas of a registry, for people."""

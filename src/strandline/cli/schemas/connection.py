@@ -1,0 +1,102 @@
+"""Asks a schema registry, and says in a sentence what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from strandline.cli.exit_codes import FAILED, NOT_FOUND, UNREACHABLE
+
+DEFAULT_URL: Final = "http://localhost:8081"
+_TIMEOUT_SECONDS: Final = 30.0
+_TYPES: Final = {".avsc": "AVRO", ".json": "JSON", ".proto": "PROTOBUF"}
+
+
+class Refused(Exception):
+    """The registry refused, or could not be asked; `code` is the exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def add_registry_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--registry", default=DEFAULT_URL, metavar="URL", help=f"the schema registry (default: {DEFAULT_URL})"
+    )
+
+
+def add_schema_options(parser: argparse.ArgumentParser) -> None:
+    """A schema in a file, with what it imports."""
+    parser.add_argument(
+        "file", metavar="FILE", help="the schema: .avsc, .json or .proto; - is standard input"
+    )
+    parser.add_argument(
+        "--type", choices=("AVRO", "JSON", "PROTOBUF"), help="(default: by the file's name, else AVRO)"
+    )
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="NAME=SUBJECT:VERSION",
+        help="a schema that this one imports under a name",
+    )
+
+
+def read_schema(options: argparse.Namespace) -> dict[str, Any]:
+    """The body of a request about the schema in a file. Raises Refused if it cannot be read."""
+    try:
+        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{options.file} cannot be read: {error}", 2) from None
+    type = options.type or _TYPES.get(Path(options.file).suffix, "AVRO")
+    references = []
+    for each in options.reference:
+        name, equals, place = each.partition("=")
+        subject, colon, version = place.rpartition(":")
+        if not equals or not colon or not version.isdecimal():
+            raise Refused(f"--reference {each}: write it as NAME=SUBJECT:VERSION", 2)
+        references.append({"name": name, "subject": subject, "version": int(version)})
+    return {"schema": text, "schemaType": type, "references": references}
+
+
+def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -> Any:
+    """The decoded response of the registry. Raises Refused."""
+    from strandline.registry.http.forwarding import send_request
+
+    data = b"" if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+    try:
+        status, text = send_request(options.registry, method, path, headers, data, _TIMEOUT_SECONDS)
+    except (ConnectionError, TimeoutError) as error:
+        raise Refused(f"{error}; is the registry running, and is --registry right?", UNREACHABLE) from None
+    if status >= 400:
+        try:
+            message = json.loads(text)["message"]
+        except (ValueError, KeyError, TypeError):
+            message = text.decode(errors="replace")[:500]
+        raise Refused(str(message), NOT_FOUND if status == 404 else FAILED)
+    return json.loads(text) if text else None
+
+
+def in_path(name: str) -> str:
+    return quote(name, safe="")
+
+
+def fail(error: Refused) -> int:
+    print(f"strandline: {error}", file=sys.stderr)
+    return error.code
+
+
+def pretty(type: str, text: str) -> str:
+    """A schema with one attribute a line."""
+    if type == "PROTOBUF":
+        return text.rstrip()
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text

@@ -1,0 +1,96 @@
+"""`strandline schemas diff`: what changed between two versions, and for whom it breaks."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from typing import TYPE_CHECKING, Any
+
+from strandline.cli.exit_codes import DONE, FAILED
+from strandline.cli.schemas.connection import Refused, add_registry_option, ask, fail, in_path, pretty
+
+if TYPE_CHECKING:
+    from strandline.registry.formats.parsed import ParsedSchema
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Shows what changed between two versions of a subject, and who cannot read whose data because of it. "
+        "Ends with 1 if somebody cannot."
+    )
+    parser.add_argument("subject", metavar="SUBJECT")
+    parser.add_argument("--old", metavar="N", help="(default: the version before the new one)")
+    parser.add_argument("--new", default="latest", metavar="N", help="(default: latest)")
+    add_registry_option(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    subject = in_path(options.subject)
+    try:
+        new = ask(options, "GET", f"/subjects/{subject}/versions/{in_path(options.new)}")
+        old_version = options.old or _version_before(options, subject, new["version"])
+        old = ask(options, "GET", f"/subjects/{subject}/versions/{in_path(str(old_version))}")
+        before, after = parse(options, old), parse(options, new)
+    except Refused as error:
+        return fail(error)
+    old_name, new_name = (f"version {each['version']}" for each in (old, new))
+    old_lines, new_lines = (pretty(each["schemaType"], each["schema"]).splitlines() for each in (old, new))
+    for line in difflib.unified_diff(old_lines, new_lines, old_name, new_name, lineterm=""):
+        print(line)
+    return explain(before, after, old_name, new_name)
+
+
+def _version_before(options: argparse.Namespace, subject: str, version: int) -> int:
+    earlier = [each for each in ask(options, "GET", f"/subjects/{subject}/versions") if each < version]
+    if not earlier:
+        raise Refused(f"{options.subject} has no version before {version}")
+    return int(earlier[-1])
+
+
+def parse(options: argparse.Namespace, schema: dict[str, Any]) -> ParsedSchema:
+    """A schema of the registry, with everything that it imports. Raises Refused."""
+    from strandline.registry.formats.parsed import InvalidSchema, Reference
+    from strandline.registry.formats.parsing import parse_schema
+
+    resolved: dict[str, str] = {}
+
+    def visit(references: list[dict[str, Any]]) -> None:
+        for each in references:
+            if each["name"] not in resolved:
+                place = f"/subjects/{in_path(each['subject'])}/versions/{each['version']}?deleted=true"
+                imported = ask(options, "GET", place)
+                visit(imported.get("references", []))
+                resolved[each["name"]] = imported["schema"]
+
+    references = schema.get("references") or []
+    visit(references)
+    named = tuple(Reference(each["name"], each["subject"], each["version"]) for each in references)
+    try:
+        return parse_schema(schema["schemaType"], schema["schema"], named, resolved, is_new=False)
+    except InvalidSchema as error:
+        raise Refused(str(error)) from None
+
+
+def explain(old: ParsedSchema, new: ParsedSchema, old_name: str, new_name: str) -> int:
+    """Says in words who can read whose data; 1 if somebody cannot."""
+    if old.type != new.type:
+        print(f"The type changed from {old.type} to {new.type}: nobody can read the other's data.")
+        return FAILED
+    is_broken = False
+    for reader, writer, names in ((new, old, (new_name, old_name)), (old, new, (old_name, new_name))):
+        reasons = reader.incompatibilities(writer)
+        print(f"Readers with {names[0]} {'cannot' if reasons else 'can'} read data of {names[1]}.")
+        for reason in reasons:
+            print(f"  - {in_words(reason, *names)}")
+        is_broken = is_broken or bool(reasons)
+    return FAILED if is_broken else DONE
+
+
+def in_words(reason: str, reader: str, writer: str) -> str:
+    """The sentence of a reason, without the codes around it."""
+    found = re.search(r"description:['\"](.*?)['\"](?:, additionalInfo|\})", reason)
+    sentence = found.group(1) if found and found.group(1) else reason
+    for name in (reader, writer):
+        sentence = sentence.replace("the %s schema", name, 1).replace("The %s schema", name, 1)
+    return sentence.replace("%s", "schema")

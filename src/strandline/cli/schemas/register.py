@@ -1,0 +1,42 @@
+"""`strandline schemas register`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from strandline.cli.schemas.connection import (
+    Refused,
+    add_registry_option,
+    add_schema_options,
+    ask,
+    fail,
+    in_path,
+    read_schema,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Registers the schema in a file under a subject; one that is there already keeps its id."
+    )
+    parser.add_argument("subject", metavar="SUBJECT")
+    add_schema_options(parser)
+    parser.add_argument("--normalize", action="store_true", help="store the normal form of the schema")
+    parser.add_argument("--json", action="store_true", help="print the registry's JSON")
+    add_registry_option(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    query = "?normalize=true" if options.normalize else ""
+    try:
+        made = ask(
+            options, "POST", f"/subjects/{in_path(options.subject)}/versions{query}", read_schema(options)
+        )
+    except Refused as error:
+        return fail(error)
+    if options.json:
+        print(json.dumps(made))
+    else:
+        print(f"{options.subject} version {made['version']} has the id {made['id']}")
+    return 0
