@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -44,23 +42,6 @@ def test_loopback_does_not_warn() -> None:
         running.wait_for("bootstrap.servers")
         assert running.stop() == 0
         assert not [line for line in running.err if OPEN in line]
-
-
-def test_an_early_ctrl_c_prints_no_traceback() -> None:
-    for wait in (0.05, 0.1, 0.2):
-        script = "import sys; from strandline.cli import main; print('begun', flush=True); sys.exit(main())"
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, "up", "--ephemeral", "--port", "0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(wait)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-        assert "Traceback" not in err, err
 
 
 def test_a_second_ctrl_c_is_quick_and_leaves_nothing() -> None:
