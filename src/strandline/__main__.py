@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from strandline.cli.main import main
+from strandline.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
+from strandline.cli.exit_codes import INTERRUPTED
 from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
@@ -89,7 +91,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
-            os._exit(130)  # the nodes see that they are alone, and stop
+            _end_at_once(cluster, options)
         asked.set()
 
     for number in stop_signals():
@@ -106,6 +108,30 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
         cluster.stop()
 
 
+def _end_at_once(cluster: Cluster, options: argparse.Namespace) -> None:
+    """After a second Ctrl-C: nothing is stopped in order, and nothing is left that was to go."""
+    for node in cluster.nodes:
+        if node.is_running:
+            os.kill(node.pid, signal.SIGKILL)
+    if options.ephemeral:
+        shutil.rmtree(cluster.home, ignore_errors=True)
+    os._exit(INTERRUPTED)
+
+
+def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
+    """A sentence for each node that has ended by itself and was not told yet."""
+    said = []
+    for node in cluster.nodes:
+        if node.is_running:
+            told.discard(node.node_id)
+        elif node.node_id not in told:
+            told.add(node.node_id)
+            said.append(
+                f"node {node.node_id} has ended; start it again with: {shlex.join(node.start_command)}"
+            )
+    return said
+
+
 def _stay(
     cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float, registry: str
 ) -> None:
@@ -114,7 +140,13 @@ def _stay(
         greeting = _greeting(cluster, options, time.monotonic() - began, is_full, registry)
         print(greeting, flush=True)
         shown = ""
+        told: set[int] = set()
         while not asked.wait(_REFRESH_SECONDS):
+            for sentence in _dead_nodes(cluster, told):
+                greeting += f"\n{sentence}"
+                if not sys.stdout.isatty():
+                    print(sentence, flush=True)
+                shown = ""
             table = _table(admin)
             if table != shown and sys.stdout.isatty():
                 print(f"{_CLEAR}{greeting}\n\n{table}", flush=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
 # Long enough for a broker that is being restarted to refuse, short enough for a person with a typing error.
-_CONNECT_SECONDS_MAX: Final = 3.0
+CONNECT_SECONDS_MAX: Final = 3.0
 # The classes of admin calls by subject; a command loads those that it uses, because each costs time at its start.
 _SUBJECTS: Final = {
     "topics": "TopicAdmin",
@@ -133,7 +133,7 @@ def admin_client(options: argparse.Namespace, subjects: Sequence[str]) -> Any:
 async def with_admin(options: argparse.Namespace, work: Work, subjects: Sequence[str]) -> int:
     """Calls `work` with a connected admin client."""
     admin = admin_client(options, subjects)
-    await admin.start(timeout=min(options.timeout, _CONNECT_SECONDS_MAX))
+    await admin.start(timeout=min(options.timeout, CONNECT_SECONDS_MAX))
     try:
         return await work(admin, options)
     finally:

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.arguments import seconds
+from strandline.cli.connection import CONNECT_SECONDS_MAX
+from strandline.cli.exit_codes import USAGE
+from strandline.cli.failures import exit_code_of
 
 if TYPE_CHECKING:
     from strandline.client import Admin
@@ -95,7 +98,7 @@ def add_arguments(cluster: argparse.ArgumentParser) -> None:
         "status",
         help="what is under-replicated or without a leader",
         description="Says how the cluster is. The exit code is 0 if every partition has a leader and all its replicas "
-        "are in sync, and 1 if not.",
+        "are in sync, 1 if not, and 3 if no broker can be reached.",
     )
     wait = actions.add_parser(
         "wait",
@@ -118,7 +121,7 @@ def add_arguments(cluster: argparse.ArgumentParser) -> None:
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
     status.add_argument(
-        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for an answer (default: 30)"
+        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for a response (default: 30)"
     )
     wait.add_argument(
         "--timeout", type=seconds, default=600.0, metavar="SECONDS", help="at most so long (default: 600)"
@@ -132,7 +135,7 @@ def call(options: argparse.Namespace) -> int:
         health, is_late = asyncio.run(_look_or_wait(options))
     except (KafkaError, ValueError) as error:
         print(f"strandline: {error}", file=sys.stderr)
-        return 1
+        return exit_code_of(error) if isinstance(error, KafkaError) else USAGE
     finally:
         if sys.stderr.isatty():
             print("\r", end=_CLEAR_LINE, file=sys.stderr, flush=True)
@@ -151,9 +154,10 @@ async def _look_or_wait(options: argparse.Namespace) -> tuple[Health, bool]:
     from strandline.client.errors import KafkaError
 
     deadline = time.monotonic() + options.timeout
+    connect_s = options.timeout if options.action == "wait" else min(options.timeout, CONNECT_SECONDS_MAX)
     is_waiting = options.action == "wait"
     settings = {"bootstrap.servers": options.bootstrap_server}
-    async with Admin(settings, default_api_timeout_ms=max(round(options.timeout * 1000), 1)) as admin:
+    async with Admin(settings, default_api_timeout_ms=max(round(connect_s * 1000), 1)) as admin:
         while True:
             left_s = deadline - time.monotonic()
             try:
@@ -187,11 +191,21 @@ async def _look(admin: Admin, before_restart_of: int | None, timeout_s: float) -
         (partition for topic in topics.values() for partition in topic.partitions),
         {resource.name: int(entries[minimum].value or 1) for resource, entries in configs.items()},
         cluster_id=described.cluster_id,
-        controller_id=described.controller_id,
+        controller_id=await _active_controller(admin, described.controller_id, timeout_s),
         nodes=tuple(node_id for node_id in known if node_id not in described.fenced),
         fenced=tuple(sorted(described.fenced)),
         before_restart_of=before_restart_of,
     )
+
+
+async def _active_controller(admin: Admin, named: int, timeout_s: float) -> int:
+    """The node that leads the quorum. Metadata names any broker as the controller, for it forwards requests."""
+    from strandline.client.errors import UnsupportedVersionError
+
+    try:
+        return (await admin.describe_quorum(timeout=timeout_s)).leader_id
+    except UnsupportedVersionError:
+        return named  # a cluster with ZooKeeper
 
 
 def _as_json(health: Health) -> dict[str, Any]:

@@ -42,6 +42,15 @@ def up(options: argparse.Namespace) -> int:
         given = given_settings(options.set)
     except ValueError as error:
         return fail(str(error))
+    if (
+        options.host in launcher.EVERY_ADDRESS
+        and not options.advertise
+        and "advertised.listeners" not in given
+    ):
+        return fail(
+            f"--host {options.host} listens on every address, and clients must be told one: add --advertise HOST, "
+            "a name or address of this machine that they can reach"
+        )
     try:
         registry = RegistryChild(options)
     except OSError as error:
@@ -56,7 +65,9 @@ def up(options: argparse.Namespace) -> int:
         _greet(node, data, options.ephemeral, notes, registry.line)
 
     try:
-        settings = launcher.embedded_settings(port=options.port, data=data, host=options.host, given=given)
+        settings = launcher.embedded_settings(
+            port=options.port, data=data, host=options.host, advertise=options.advertise, given=given
+        )
         if "offsets.topic.replication.factor" not in given:
             del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
         settings |= metrics_settings(options, given, nodes=1)[0]
@@ -159,6 +170,8 @@ def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: obje
     events = launcher.stderr_events(
         node=config.node_id, as_json=options.log_format == "json", level=options.log_level
     )
+    for listener in launcher.open_to_others(config):
+        events.warn("everybody who reaches this listener may do everything", listener=listener)
     for warning in config.warnings:
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:

@@ -66,6 +66,18 @@ def server_flaw(name: str, entry: str) -> str | None:
     return f"Failed to parse host name from {entry} for the configuration {name}. {form}"
 
 
+def is_loopback(host: str) -> bool:
+    """True if only this machine reaches a listener there. Other names than localhost may be anything."""
+    import ipaddress
+
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def ip_version(host: str) -> int | None:
     """4 or 6 for a literal address, None for a name."""
     import ipaddress  # Only two listeners on one port lead here; loading it costs milliseconds.

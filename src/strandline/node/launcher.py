@@ -14,6 +14,7 @@ from strandline.broker.broker import Broker
 from strandline.broker.broker_parts import Ports
 from strandline.broker.security.start_checks import check_security
 from strandline.config import BrokerConfig
+from strandline.config.addresses import is_loopback
 from strandline.node.clock import RealClock
 from strandline.node.directories import (
     check_directories,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 METRICS_PORT = "strandline.metrics.port"
 # Of the internal topics, in Kafka.
+# Hosts that mean all addresses of a machine: nobody can connect to those.
+EVERY_ADDRESS = ("0.0.0.0", "::", "")
 _REPLICAS_BY_DEFAULT = "3"
 # Files that are not logs: sockets, indexes being mapped, and some room.
 _OTHER_FILES_SHARE = 4
@@ -44,22 +47,30 @@ _PARENT_CHECK_SECONDS = 0.5
 
 
 def embedded_settings(
-    *, port: int, data: str, host: str = "localhost", given: Mapping[str, str] | None = None
+    *,
+    port: int,
+    data: str,
+    host: str = "localhost",
+    advertise: str | None = None,
+    given: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The settings of `strandline up`: one node in both roles, reachable from this machine; `given` overrides them.
 
-    Raises UnusableDirectory for a path that the settings cannot name.
+    `advertise` is the host that clients are told to connect to, if it is not `host`. Raises UnusableDirectory for a
+    path that the settings cannot name.
     """
     given = given or {}
+    # Only this node itself connects to its controller.
+    own = "localhost" if host in EVERY_ADDRESS or advertise else host
     # By either of its names: the only voter is this node, whatever its number.
     node_id = given.get("node.id") or given.get("broker.id") or "1"
     return {
         "process.roles": "broker,controller",
         "node.id": node_id,
-        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:0",
-        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        "listeners": f"PLAINTEXT://{_bracketed(host)}:{port},CONTROLLER://{_bracketed(own)}:0",
+        "advertised.listeners": f"PLAINTEXT://{_bracketed(advertise or host)}:{port}",
         "controller.listener.names": "CONTROLLER",
-        "controller.quorum.voters": f"{node_id}@{host}:1",
+        "controller.quorum.voters": f"{node_id}@{_bracketed(own)}:1",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "log.dirs": only_log_directory(data),
         "offsets.topic.replication.factor": "1",
@@ -68,6 +79,22 @@ def embedded_settings(
         "group.initial.rebalance.delay.ms": "0",
         **given,
     }
+
+
+def _bracketed(host: str) -> str:
+    """A host as it stands before a port: an IPv6 address is in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def open_to_others(config: BrokerConfig) -> list[str]:
+    """The listeners that other machines reach and on which everybody may do everything."""
+    if config.optional_text("authorizer.class.name"):
+        return []
+    return [
+        f"{listener.name}://{_bracketed(listener.host)}:{listener.port}"
+        for listener in config.broker_listeners
+        if not is_loopback(listener.host)
+    ]
 
 
 def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:

@@ -1,22 +1,53 @@
 """Spark through PySpark: a source and a sink without jars, and a sink that writes into topics exactly once.
 
+    spark = strandline.spark.session()
     spark.read.format("strandline").option("kafka.bootstrap.servers", "localhost:9092").option("subscribe", "orders")
 
 needs nothing but `pip install strandline[spark]`: PySpark finds the format by the name of the module
 `pyspark_strandline`. Everything here reaches brokers through `strandline.client`, so it works with Apache Kafka too.
+
+Importing this sets PYSPARK_PYTHON to the interpreter that runs, where it is unset and no session runs: Spark would look
+the format up with whichever `python3` is first on PATH.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = ["exactly_once", "write_atomically"]
+if TYPE_CHECKING:
+    from strandline.spark.sessions import prepare as prepare
+    from strandline.spark.sessions import session as session
+    from strandline.spark.sink.exactly_once import exactly_once as exactly_once
+    from strandline.spark.sink.exactly_once import write_atomically as write_atomically
+
+__all__ = ["exactly_once", "prepare", "session", "write_atomically"]
+
+_HOMES: Final = {
+    "exactly_once": "sink.exactly_once",
+    "prepare": "sessions",
+    "session": "sessions",
+    "write_atomically": "sink.exactly_once",
+}
 
 
-def __getattr__(name: str) -> Any:
-    """Loads a public name when it is used: Spark imports this package wherever it looks for data sources."""
-    if name not in __all__:
-        raise AttributeError(name)
-    from importlib import import_module
+def _choose_python() -> None:
+    pyspark = sys.modules.get("pyspark")
+    is_running = pyspark is not None and pyspark.SparkContext._active_spark_context is not None
+    if not is_running:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-    return getattr(import_module("strandline.spark.sink.exactly_once"), name)
+
+_choose_python()
+
+if not TYPE_CHECKING:  # a checker that sees this would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        """Loads a public name when it is used: Spark imports this package wherever it looks for data sources."""
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(f"{__name__}.{home}"), name)

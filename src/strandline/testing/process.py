@@ -108,6 +108,11 @@ class BrokerProcess:
                 start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
             )
 
+    @property
+    def start_command(self) -> list[str]:
+        """The command that starts this broker by hand, after it has ended."""
+        return ["strandline", "server", "--config", str(self._config)]
+
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "strandline.cli.main", *arguments]
 

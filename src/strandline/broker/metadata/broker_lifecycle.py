@@ -13,6 +13,7 @@ from strandline.base.waiting import within
 from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
+from strandline.broker.nodes import is_gone
 from strandline.controller.features import SUPPORTED_FEATURES
 from strandline.storage.directory import NO_ID, LogDirectory
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, Feature, Listener
@@ -27,6 +28,7 @@ _SAY_S: Final = 5.0
 # Kafka's is the same: 5 minutes at most, decided by no setting.
 _SHUTDOWN_S: Final = 300.0
 _NO_CONTROLLER_S: Final = 2.0
+_PROBE_S: Final = 0.5
 # What a cluster refuses for good, and what to do about it.
 _FATAL: Final = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "the log directories belong to another cluster: point controller.quorum.voters "
@@ -191,6 +193,9 @@ class BrokerLifecycle:
             or len(self._node.image.live_brokers()) < 2
         ):
             return
+        if await self._is_alone():
+            self._node.events.info("no other broker is left to take over")
+            return
         clock = self._node.clock
         deadline = clock.monotonic() + _SHUTDOWN_S
         heard = clock.monotonic()
@@ -203,8 +208,22 @@ class BrokerLifecycle:
                 heard = clock.monotonic()
                 if response.should_shut_down:
                     return
+            elif await self._is_alone():
+                return
             await asyncio.sleep(_EAGER_S)
         self._node.events.warn("controlled shutdown took too long; stopping as it is")
+
+    async def _is_alone(self) -> bool:
+        """True if nobody listens any more where the other brokers were."""
+        own, name = self._node.node_id, self._node.config.inter_broker_listener_name
+        others = [each for each in self._node.image.live_brokers() if each.node_id != own]
+        for broker in others:
+            endpoint = broker.endpoint(name)
+            if endpoint is None or not await is_gone(
+                self._node.network, endpoint.host, endpoint.port, _PROBE_S
+            ):
+                return False
+        return True
 
 
 def _is_stale(response: BrokerHeartbeatResponse | None) -> bool:

@@ -18,6 +18,11 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
         "--host", default="localhost", help="address to listen on and advertise (default: localhost)"
     )
     up.add_argument(
+        "--advertise",
+        metavar="HOST",
+        help="name or address by which clients reach this machine (default: --host); --host 0.0.0.0 and :: need it",
+    )
+    up.add_argument(
         "--metrics-port",
         type=_port,
         help="port of the first node's /metrics; others have the next ones (default: 9404 or the next that is free; "

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from strandline.base.waiting import within
 from strandline.client.errors import IllegalStateError, KafkaError, KafkaTimeoutError
@@ -57,6 +57,14 @@ class BlockingClient:
         """Closes the client, as the asyncio one does; twice is fine."""
         if self._thread.is_of_this_process:
             self._thread.run(self._client.close(*arguments, **keywords))
+
+    if not TYPE_CHECKING:  # A checker knows the names from calls.pyi, and any other is a mistake.
+
+        def __getattr__(self, name: str) -> Any:
+            """A call of an asyncio client that is put together at run time, as Spark's source does."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return _blocking(name, inspect.getattr_static(type(self._client), name)).__get__(self)
 
     def _attribute(self, name: str) -> Any:
         """An attribute of the asyncio client, read on its loop."""

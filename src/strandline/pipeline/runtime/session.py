@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.config.addresses import parse_address
 from strandline.pipeline.spec.spec import Spec
-from strandline.spark.runtime import python_env
-from strandline.spark.runtime.java import use_java
 from strandline.spark.runtime.pyspark_logging import silence_query_errors
-from strandline.spark.runtime.python_env import use_installed_python
+from strandline.spark.sessions import LOCAL_SETTINGS, SETTINGS, prepare_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
-_CONNECT_SECONDS: Final = "120"
-_SETTINGS: Final = {
-    "spark.python.authenticate.socketTimeout": f"{_CONNECT_SECONDS}s",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
-# On one machine nobody else needs to reach the driver, and Spark's 200 tasks per shuffle are 190 too many.
-_LOCAL_SETTINGS: Final = {
-    "spark.ui.enabled": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
-    **python_env.SETTINGS,
-}
-
 
 # A master on the same network answers at once; Spark itself would try for a minute and a half.
 _MASTER_SECONDS: Final = 5.0
@@ -55,13 +35,8 @@ def session_of(spec: Spec) -> SparkSession:
 def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
     """Starts a session. The settings override Strandline's own. Raises NoMasterError."""
     check_master(master)
-    use_java()
     is_local = master.startswith("local")
-    if is_local:
-        use_installed_python()
-    # Otherwise tasks run with whichever python3 is first on PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", _CONNECT_SECONDS)
+    prepare_process(is_local=is_local)
     if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
         # Somebody who has a Spark of their own has said what it logs.
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
@@ -70,8 +45,8 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     silence_query_errors()
     builder = SparkSession.builder.master(master).appName(name)
     for key, value in {
-        **_SETTINGS,
-        **(_LOCAL_SETTINGS if is_local else {}),
+        **SETTINGS,
+        **(LOCAL_SETTINGS if is_local else {}),
         **settings,
     }.items():
         builder = builder.config(key, value)

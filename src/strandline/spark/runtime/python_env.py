@@ -18,7 +18,7 @@ SETTINGS: Final = {"spark.python.daemon.module": "strandline.spark.runtime.daemo
 def use_installed_python() -> None:
     """Points PYSPARK_PYTHON at the Python that runs this, unless somebody has chosen one. Call it before a session
     starts whose tasks run on this machine."""
-    if "PYSPARK_PYTHON" in os.environ:
+    if os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
         return
     import pyspark
 

@@ -1,0 +1,112 @@
+"""`up` and `cluster status` as a newcomer meets them: every address, Ctrl-C, a node that dies, nobody there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from strandline.cli.exit_codes import UNREACHABLE
+from strandline.client import ConsumerRecord
+from strandline.client.sync import Admin, Consumer, Producer
+from strandline.testing import Cluster
+from strandline.testing.clusters import wait_until
+from tests.system.commands import command
+from tests.system.test_cluster_commands import is_alive, up, value_of
+
+OPEN = "everybody who reaches this listener may do everything"
+
+
+@pytest.mark.parametrize(("host", "advertised"), [("0.0.0.0", "localhost"), ("::", "::1")])
+def test_every_address_works_with_an_advertised_one_and_warns(host: str, advertised: str) -> None:
+    with command("up", "--ephemeral", "--port", "0", "--host", host, "--advertise", advertised) as running:
+        bootstrap = value_of(running.wait_for("bootstrap.servers"))
+        assert advertised in bootstrap
+        assert host in running.wait_for(OPEN, in_err=True)
+        with Producer(bootstrap_servers=bootstrap) as producer:
+            assert producer.send_and_wait("t", b"x").offset == 0
+        assert running.stop() == 0
+
+
+def test_every_address_alone_is_refused_with_the_option_that_helps() -> None:
+    with command("up", "--ephemeral", "--port", "0", "--host", "0.0.0.0") as running:
+        assert running.wait() == 2
+        assert "add --advertise HOST" in running.err[0]
+
+
+def test_loopback_does_not_warn() -> None:
+    with command("up", "--ephemeral", "--port", "0") as running:
+        running.wait_for("bootstrap.servers")
+        assert running.stop() == 0
+        assert not [line for line in running.err if OPEN in line]
+
+
+def test_a_second_ctrl_c_is_quick_and_leaves_nothing() -> None:
+    with command(*up("--ephemeral")) as running:
+        home = Path(value_of(running.wait_for("data   ")).split(" (gone")[0])
+        pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
+        assert home.is_dir()
+        os.kill(pids[0], signal.SIGSTOP)  # it cannot stop in order, so the first one takes long
+        running.signal(signal.SIGINT)
+        running.wait_for("stopping")
+        began = time.monotonic()
+        running.signal(signal.SIGINT)
+        assert running.wait() == 130
+        assert time.monotonic() - began < 3
+        assert not home.exists()
+        wait_until(lambda: not any(is_alive(pid) for pid in pids), 10)
+
+
+def test_a_node_that_dies_is_told_with_the_command_that_starts_it(tmp_path: Path) -> None:
+    with command(*up("--data", str(tmp_path / "data"))) as running:
+        pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
+        os.kill(pids[1], signal.SIGKILL)
+        told = running.wait_for("node 2 has ended; start it again with: strandline server --config ")
+        assert Path(told.rpartition(" ")[2]).is_file()
+        assert running.stop() == 0
+
+
+def test_the_last_node_does_not_wait_for_others_and_status_names_the_active_controller(
+    tmp_path: Path,
+) -> None:
+    cluster = Cluster(tmp_path / "c", 3, {})
+    cluster.prepare()
+    cluster.start()
+    try:
+        with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+            leader = admin.describe_quorum().leader_id
+        with command("cluster", "status", "--bootstrap-server", cluster.nodes[0].bootstrap) as status:
+            assert f"controller {leader}" in status.wait_for("cluster ")
+            assert status.wait() == 0
+        for node in cluster.nodes[:2]:
+            node.stop()
+        cluster.nodes[2].stop()
+        assert "controlled shutdown took too long" not in cluster.nodes[2].log_text
+        assert "no other broker is left to take over" in cluster.nodes[2].log_text
+    finally:
+        cluster.stop()
+
+
+def test_status_of_nobody_ends_soon_with_a_code_of_its_own() -> None:
+    began = time.monotonic()
+    with command("cluster", "status", "--bootstrap-server", "127.0.0.1:1") as running:
+        assert running.wait() == UNREACHABLE
+    assert time.monotonic() - began < 8
+    assert any("127.0.0.1:1" in line for line in running.err)
+
+
+def test_records_can_be_read_back_through_the_advertised_address() -> None:
+    with command(
+        "up", "--ephemeral", "--port", "0", "--host", "0.0.0.0", "--advertise", "127.0.0.1"
+    ) as running:
+        bootstrap = value_of(running.wait_for("bootstrap.servers"))
+        with Producer(bootstrap_servers=bootstrap) as producer:
+            producer.send("t", b"x")
+        with Consumer(
+            "t", bootstrap_servers=bootstrap, group_id="g", auto_offset_reset="earliest"
+        ) as consumer:
+            record: ConsumerRecord[None, bytes] = consumer.poll(None)[0]
+        assert record.value == b"x"
