@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--type", action="append", default=[], help="only of this type, such as classic or consumer"
     )
+    parser.add_argument("--names", action="store_true", help="only the names, one a line")
     add_connection(parser)
     add_json(parser, {"groups": [{"group": "text", "type": "text", "protocol": "text", "state": "text"}]})
 
@@ -36,6 +37,8 @@ async def _list(admin: Admin, options: argparse.Namespace) -> int:
     if options.json:
         keys = ("group", "type", "protocol", "state")
         print_json({"groups": [dict(zip(keys, row, strict=True)) for row in rows]})
+    elif options.names:
+        show([row[0] for row in rows])
     elif rows:
         show(table(("GROUP", "TYPE", "PROTOCOL", "STATE"), rows))
     else:

@@ -1,1 +1,1 @@
-"""`strandline quorum`: the controllers' quorum."""
+"""`strandline quorum`: the controllers, which of them leads, and who votes."""

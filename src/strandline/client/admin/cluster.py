@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import METADATA_TOPIC, TopicPartition
+from strandline.base.ids import METADATA_TOPIC, ZERO_UUID, TopicPartition
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.errors import KafkaError
 from strandline.client.net.connections import API_VERSIONS_REQUEST, Node
@@ -100,6 +100,7 @@ class QuorumReplica:
     log_end_offset: int
     last_fetch_ms: int
     last_caught_up_ms: int
+    directory_id: bytes = ZERO_UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,4 +370,5 @@ def _replica(state: ReplicaState) -> QuorumReplica:
         log_end_offset=state.log_end_offset,
         last_fetch_ms=state.last_fetch_timestamp,
         last_caught_up_ms=state.last_caught_up_timestamp,
+        directory_id=bytes(state.replica_directory_id),
     )

@@ -172,6 +172,19 @@ class AdminCalls(BlockingClient):
         """The log directories of the given brokers, or of all, with the sizes of their replicas."""
     def describe_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
         """The controllers' own log: its leader, and how far the others are."""
+    def add_raft_voter(
+        self,
+        voter_id: int,
+        directory_id: bytes,
+        listeners: Iterable[tuple[str, str, int]],
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Makes a controller a voter; its listeners are (name, host, port)."""
+    def remove_raft_voter(self, voter_id: int, directory_id: bytes, *, timeout: float | None = None) -> None:
+        """Takes a controller out of the voters."""
+    def unregister_broker(self, node_id: int, *, timeout: float | None = None) -> None:
+        """Has the controllers forget a broker that is stopped for good."""
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:

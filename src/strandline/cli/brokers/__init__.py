@@ -1,0 +1,1 @@
+"""Commands about brokers: which there are, their directories, features and leaders."""

@@ -1,0 +1,1 @@
+"""`strandline reassign`: moves replicas between brokers: plan, start, watch, verify, cancel."""

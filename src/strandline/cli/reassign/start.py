@@ -1,0 +1,78 @@
+"""`strandline reassign start`: begins a reassignment, throttled if asked, and waits for it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from strandline.cli.arguments import whole_number
+from strandline.cli.connection import add_connection, run
+from strandline.cli.exit_codes import DONE, FAILED
+from strandline.cli.failures import not_found
+from strandline.cli.output.confirm import add_yes, confirmed
+from strandline.cli.output.document import add_json, print_json
+from strandline.cli.output.text import count_of, note
+from strandline.cli.reassign import files
+from strandline.cli.reassign.throttles import remove_throttles, set_throttles
+from strandline.cli.reassign.watching import wait_until_done
+
+if TYPE_CHECKING:
+    from strandline.base.ids import TopicPartition
+    from strandline.client import Admin
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Begins the reassignment of a file and waits until it is done. Ctrl-C leaves it running: `reassign status` "
+        "shows it, `start` with the same file resumes the waiting, `cancel` takes it back."
+    )
+    parser.add_argument("file", metavar="FILE", help="Kafka's JSON, as `reassign plan` prints it; - is stdin")
+    parser.add_argument(
+        "--throttle", type=whole_number, metavar="BYTES/S", help="of each broker, for these replicas only"
+    )
+    parser.add_argument(
+        "--no-wait", action="store_true", help="only begin it; `reassign verify` ends the throttle"
+    )
+    add_yes(parser)
+    add_connection(parser)
+    add_json(parser, {"partitions": "number", "moves": "number", "done": "flag"})
+
+
+def call(options: argparse.Namespace) -> int:
+    options.wanted = files.read(options.file)
+    return run(options, _start, "cluster", "topics", "configs")
+
+
+async def _start(admin: Admin, options: argparse.Namespace) -> int:
+    wanted: dict[TopicPartition, tuple[int, ...]] = options.wanted
+    known = {topic.name: topic for topic in await admin.describe_all_topics()}
+    current = {}
+    for each in wanted:
+        if each.topic not in known or each.partition >= len(known[each.topic].partitions):
+            raise not_found(f"there is no partition {each}")
+        current[each] = known[each.topic].partitions[each.partition].replicas
+    running = await admin.list_reassignments(list(wanted)) if wanted else {}
+    changed = {
+        each: nodes
+        for each, nodes in wanted.items()
+        if tuple(nodes) != tuple(current[each]) and each not in running
+    }
+    moves = sum(len(set(nodes) - set(current[each])) for each, nodes in changed.items())
+    if changed:
+        what = f"{count_of(len(changed), 'partition')}, {count_of(moves, 'replica')} to copy"
+        if not confirmed(options, f"Reassign {what}?"):
+            return FAILED
+        if options.throttle is not None:
+            await set_throttles(admin, options.throttle, current, wanted)
+        await admin.reassign_partitions(changed)
+        note(f"begun: {what}")
+    is_done = not options.no_wait
+    if is_done:
+        await wait_until_done(admin, list(wanted))
+        if options.throttle is not None:
+            await remove_throttles(admin, {each.topic for each in wanted})
+    if options.json:
+        print_json({"partitions": len(changed), "moves": moves, "done": is_done})
+    else:
+        print("done" if is_done else "begun; `strandline reassign verify FILE` says when it is done")
+    return DONE

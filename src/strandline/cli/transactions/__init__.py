@@ -1,0 +1,1 @@
+"""`strandline transactions` and `producers`: what is open, what hangs, and how it is ended."""

@@ -1,0 +1,155 @@
+"""Commands about brokers, the quorum and transactions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from strandline.testing import running_cluster
+from strandline.testing.clusters import wait_until
+from tests.system.cli.conftest import Ran
+
+Run = Callable[..., Ran]
+Json = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[Any]:
+    with running_cluster(nodes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def bootstrap(three: Any) -> str:
+    found: str = three.bootstrap
+    return found
+
+
+def test_brokers_are_listed_with_their_leaders(run: Run, json_of: Json) -> None:
+    json_of("topics", "create", "spread", "-p", "3", "-r", "3")
+    document = json_of("brokers")
+    assert [each["node_id"] for each in document["brokers"]] == [1, 2, 3]
+    assert sum(each["leaders"] for each in document["brokers"]) >= 3
+    assert "BROKER  ADDRESS" in run("brokers").out
+
+
+def test_log_directories_are_shown(run: Run, json_of: Json) -> None:
+    json_of("topics", "create", "on-disk", "-r", "3")
+    json_of("produce", "on-disk", stdin=b"x" * 1000)
+    found = json_of("log-dirs", "--topic", "on-disk")["log_dirs"]
+    assert [each["broker"] for each in found] == [1, 2, 3]
+    assert all(each["error"] is None for each in found)
+    assert run("log-dirs", "--broker", "9").code == 4
+    assert "on-disk" in run("log-dirs", "--replicas").out
+    assert "DIRECTORY" in run("log-dirs").out
+
+
+def test_features_are_shown_and_a_level_that_is_none_refused(run: Run, json_of: Json) -> None:
+    names = [each["name"] for each in json_of("features")["features"]]
+    assert "metadata.version" in names
+    assert run("features", "metadata.version=9999", "-y").code == 1
+    assert run("features", "metadata.version=new").code == 2
+    assert run("features", "metadata.version=1").code == 1, "nobody can be asked"
+
+
+def test_the_quorum_is_described(run: Run, json_of: Json) -> None:
+    quorum = json_of("quorum", "describe")
+    assert quorum["leader"] in (1, 2, 3)
+    assert [each["node_id"] for each in quorum["voters"]] == [1, 2, 3]
+    assert "leader" in run("quorum", "describe").out
+    assert run("quorum", "remove", "9", "-y").code == 4
+    assert run("quorum", "add", "9", "--listener", "CONTROLLER://localhost:1").code == 4
+    assert run("quorum", "add", "9", "--listener", "nowhere").code == 2
+
+
+def test_preferred_leaders_come_back_after_a_restart(run: Run, json_of: Json, three: Any) -> None:
+    json_of("topics", "create", "drifting", "--replica-assignment", "1:2:3,2:3:1,3:1:2")
+    node = three.nodes[1]
+    node.kill()
+    led = lambda: json_of("topics", "describe", "drifting", "--not-preferred")["topics"]  # noqa: E731
+    wait_until(lambda: bool(led()))
+    under = json_of("topics", "describe", "drifting", "--under-replicated")["topics"][0]
+    assert len(under["partitions"]) == 3
+    assert "not in sync: 2" in run("topics", "describe", "drifting").out
+    node.start()
+    wait_until(lambda: json_of("topics", "describe", "drifting", "--under-replicated")["topics"] == [])
+    elected = json_of("elect-leaders", "--topic", "drifting")
+    assert [each["partition"] for each in elected["partitions"] if each["elected"]] in ([1], [])
+    wait_until(lambda: not led())
+    assert run("elect-leaders", "--topic", "drifting").code == 0
+
+
+def test_transactions_are_listed_described_and_aborted(run: Run, json_of: Json, bootstrap: str) -> None:
+    json_of("topics", "create", "ledger")
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "payer"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("ledger", b"open")
+    producer.flush(30)
+    listed = json_of("transactions", "list", "--state", "Ongoing")["transactions"]
+    assert [each["transactional_id"] for each in listed] == ["payer"]
+    (described,) = json_of("transactions", "describe", "payer")["transactions"]
+    assert described["partitions"] == [{"topic": "ledger", "partition": 0}]
+    (one,) = json_of("producers", "--topic", "ledger")["producers"]
+    assert (one["producer_id"], one["transaction_start_offset"]) == (described["producer_id"], 0)
+    assert json_of("transactions", "hanging", "--older-than", "0s")["transactions"] == [], (
+        "its coordinator knows it"
+    )
+    assert run("consume", "ledger", "-e", "--committed").out == ""
+    json_of("transactions", "abort", "payer", "-y")
+    assert json_of("transactions", "list", "--state", "Ongoing")["transactions"] == []
+    assert run("transactions", "describe", "nobody").code == 4
+    assert run("transactions", "abort", "nobody", "-y").code == 4
+    assert run("transactions", "abort").code == 2
+    assert run("transactions", "abort", "--topic", "ledger:0", "--start-offset", "7", "-y").code == 4
+    assert run("producers").code == 2
+
+
+def test_replicas_are_planned_moved_verified_and_their_throttle_goes(
+    run: Run, json_of: Json, tmp_path: Path
+) -> None:
+    json_of("topics", "create", "moving", "--replica-assignment", "1:2,1:2,1:2")
+    json_of("produce", "moving", stdin=b"x\n" * 1000)
+    planned = run("reassign", "plan", "moving", "--without", "1")
+    assert planned.code == 0
+    file = tmp_path / "plan.json"
+    file.write_text(planned.out)
+    assert {node for each in json.loads(planned.out)["partitions"] for node in each["replicas"]} == {2, 3}
+    assert json_of("reassign", "verify", str(file), code=1)["done"] is False
+    assert run("reassign", "start", str(file)).code == 1, "nobody can be asked"
+    started = json_of("reassign", "start", str(file), "--throttle", "50000000", "-y")
+    assert (started["done"], started["moves"]) == (True, 3)
+    assert json_of("reassign", "verify", str(file))["done"] is True
+    assert json_of("reassign", "status")["partitions"] == []
+    assert json_of("reassign", "cancel")["partitions"] == []
+    left = [each["key"] for each in json_of("configs", "diff", "--topic", "moving")["configs"]]
+    assert [key for key in left if "throttled" in key] == []
+    (topic,) = json_of("topics", "describe", "moving")["topics"]
+    assert all(1 not in each["replicas"] for each in topic["partitions"])
+    assert len(run("consume", "moving", "--exit").out.splitlines()) == 1000
+
+
+def test_a_replication_factor_is_raised(run: Run, json_of: Json, tmp_path: Path) -> None:
+    json_of("topics", "create", "safer", "-p", "2", "-r", "1")
+    plan = json_of("reassign", "plan", "safer", "-r", "3")
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan["proposed"]))
+    json_of("reassign", "start", str(file), "-y")
+    (topic,) = json_of("topics", "describe", "safer")["topics"]
+    assert [len(each["in_sync"]) for each in topic["partitions"]] == [3, 3]
+
+
+def test_reassignments_that_cannot_be_are_refused(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text('{"partitions": [{"topic": "t"}]}')
+    assert run("reassign", "start", str(file)).code == 2
+    file.write_text('{"version": 1, "partitions": [{"topic": "nowhere", "partition": 0, "replicas": [1]}]}')
+    assert run("reassign", "start", str(file), "-y").code == 4
+    assert run("reassign", "verify", str(file)).code == 1
+    assert run("reassign", "plan", "--brokers", "1,9").code == 4
+    assert run("reassign", "plan", "--brokers", "one").code == 2
