@@ -197,7 +197,8 @@ def main() -> None:
         f"a bare Starlette application that returns the same, {CONNECTIONS} connections": starlette,
         f"registrations of new schemas, {WRITERS} connections": writes,
     }
-    machine = f"{os.cpu_count()} cores ({platform.machine()})"
+    load_average = os.getloadavg()[1]
+    machine = f"{os.cpu_count()} cores ({platform.machine()}, load average {load_average:.1f})"
     many = (
         f"With {options.schemas:,} schemas in the topic an instance is ready after {start['ready_s']:.1f} s. Its first "
         "registration, for which it takes the right to write and looks for leftovers, takes "
@@ -206,8 +207,8 @@ def main() -> None:
     lines = [
         "# The schema registry",
         "",
-        f"`python -m bench.registry` on {machine}, which the broker, the registry and the load share with other work:",
-        f"{options.seconds:g} s for each row.",
+        f"`python -m bench.registry` on {machine}. The broker, the registry, the load and other work",
+        f"share them; {options.seconds:g} s for each row.",
         "",
         "| what | per second | median | p99 |",
         "| --- | ---: | ---: | ---: |",

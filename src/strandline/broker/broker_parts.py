@@ -239,7 +239,7 @@ class BrokerParts(ABC):
 
     def _build_coordinators(self) -> None:
         node, replicas, corrupt = self.node, self.replicas, self.corrupt_replicas
-        self.batcher = RequestBatcher()
+        self.batcher = RequestBatcher(node.clock)
         self.topic_creation = AutoTopicCreation(node, self.channel)
         self.producer_ids = ProducerIds(node, self.channel, self._broker_epoch)
         self.groups = GroupCoordinator(node, replicas, corrupt, self.topic_creation, self.batcher)

@@ -33,7 +33,7 @@ async def serve_registry(
     registry = Registry(settings)
     try:
         await registry.start()
-        forwarder = HttpForwarder(forwarding, settings.timeout_seconds)
+        forwarder = HttpForwarder(forwarding, settings.forward_timeout_seconds)
         config = uvicorn.Config(
             RegistryApp(registry, parsing, forwarder),
             http="httptools",

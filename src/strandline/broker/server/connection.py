@@ -137,7 +137,7 @@ class ClientConnection:
             if not self._is_deferred:
                 self._is_deferred = self._server.batcher.should_defer(self)
                 if self._is_deferred:
-                    self._arrived_at = self._clock.monotonic()
+                    self._arrived_at = self._server.batcher.deferred_at
                 else:
                     self._pump()
         elif self._frames.is_full:

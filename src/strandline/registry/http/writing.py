@@ -209,14 +209,13 @@ class WriteOperations:
         except ConnectionRefusedError:
             await registry.become_writer()
             return None
-        except ConnectionError as error:
-            # The request may have been carried out. A registration that is repeated returns the same id.
+        except (ConnectionError, TimeoutError) as error:
+            # Fenced from now on, the old writer can commit nothing. The request may have been carried out before that:
+            # a registration or a setting that is repeated changes nothing, a deletion would find nothing.
+            await registry.become_writer()
             if exchange.method == "DELETE":
                 raise errors.forwarding_failed(f"Error while forwarding to {url}: {error}") from error
-            await registry.become_writer()
             return None
-        except TimeoutError as error:
-            raise errors.forwarding_failed(f"Error while forwarding to {url}: {error}") from error
 
     async def _known_writer(self) -> str | None:
         try:

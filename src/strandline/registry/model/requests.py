@@ -112,6 +112,8 @@ def read_mode(body: Json) -> str | None:
         text = _optional_text(body, "mode")
     except ValueError as error:
         raise errors.bad_request(f"Cannot deserialize the request: {error}") from error
+    if "mode" not in body:
+        raise errors.invalid_mode()
     if text is None:
         return None
     if text.upper() not in MODES:

@@ -25,3 +25,5 @@ class RegistrySettings:
     # The largest schema, with its references and metadata: it has to fit into message.max.bytes of the topic.
     record_bytes_max: int = 1_000_000
     timeout_seconds: float = 30.0
+    # A writer that does not respond to a forwarded request for so long is taken over from.
+    forward_timeout_seconds: float = 5.0

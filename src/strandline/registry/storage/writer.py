@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
-from strandline.client.admin.admin import Admin
+from strandline.client.admin.groups import GroupAdmin
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
@@ -90,7 +90,7 @@ async def find_writer(
 ) -> str | None:
     """The address of the instance that took the right to write last; None if there never was one."""
     where = TopicPartition(topic, 0)
-    async with Admin(client, world=world) as admin:
+    async with GroupAdmin(client, world=world) as admin:
         found = (await admin.list_group_offsets(group, [where])).get(where)
     if found is None or not found.metadata:
         return None
