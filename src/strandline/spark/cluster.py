@@ -58,7 +58,8 @@ class SourceAdmin(AdminCalls):
         class Engine(TopicAdmin, GroupAdmin):
             pass
 
-        calls_of(Engine)(type(self))  # here, and not above the class: the calls are loaded with the first query
+        # Here, and not above the class: the calls are loaded with the first query.
+        calls_of(Engine)(type(self))
         super().__init__(lambda: Engine(settings))
 
 
