@@ -11,6 +11,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.config.admin_keys import ADMIN_KEYS
 from strandline.client.config.shared_keys import SECURITY_PREFIXES
 from strandline.client.errors import ErrorCode, KafkaError
+from strandline.client.sync.blocking import calls_of
 from strandline.client.sync.calls import AdminCalls
 from strandline.client.sync.consumer import Consumer
 from strandline.spark.offsets import Offsets
@@ -57,6 +58,8 @@ class SourceAdmin(AdminCalls):
         class Engine(TopicAdmin, GroupAdmin):
             pass
 
+        # Here, and not above the class: the calls are loaded with the first query.
+        calls_of(Engine)(type(self))
         super().__init__(lambda: Engine(settings))
 
 

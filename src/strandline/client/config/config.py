@@ -25,7 +25,6 @@ from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse, render
 from strandline.config.variables import PROVIDERS
 
-_FREE_PREFIXES: Final = (*SECURITY_PREFIXES, f"{PROVIDERS}.")
 _CONFIG_PROVIDERS: Final = "strandline.node.config_providers"
 _DEFAULT_PORT: Final = 9092  # of a server that is given without one, as with Kafka's other clients
 _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker remembers
@@ -57,7 +56,7 @@ class ClientConfig(TypedValues):
         self.originals = frozenset(originals)
         self._values = {}
         for name in originals:
-            if name not in known and not name.startswith(_FREE_PREFIXES):
+            if name not in known and not name.startswith(SECURITY_PREFIXES):
                 raise ConfigError(_unknown(name, known), key=name)
         for key in keys:
             if key.name in originals:

@@ -116,7 +116,8 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
 )
 
 # Other settings of TLS and SASL, those of Kerberos and of Java's classes, are accepted and have no effect.
-SECURITY_PREFIXES: Final = ("ssl.", "sasl.")
+# The parameters of config providers have names that only the provider knows.
+SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "config.providers.")
 
 SERDE_DOC: Final = "str, bytes, json, none, or an object or function that does it."
 

@@ -1,0 +1,132 @@
+"""Logins by token: OAUTHBEARER with signed tokens, and delegation tokens."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from confluent_kafka.admin import AdminClient
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
+
+from strandline.base.errors import ErrorCode
+from strandline.client.errors import AuthenticationError
+from strandline.client.sync import Admin
+from strandline.node.development_security import DevelopmentSecurity
+from strandline.testing import BrokerProcess
+from strandline.wire.api.k38_create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from strandline.wire.api.k40_expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+from strandline.wire.codec import decode
+from tests.security.test_bad_logins import connect, log_in, receive, send
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
+WAIT_S = 15.0
+
+
+def token(key: Any = KEY, **claims: Any) -> str:
+    now = int(time.time())
+    payload = {"sub": "carol", "iat": now, "exp": now + 300, "aud": "kafka", "iss": "tests", **claims}
+    return jwt.encode(payload, key, algorithm="ES256", headers={"kid": "k1"})
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    directory: Path = tmp_path_factory.mktemp("security")
+    public = json.loads(ECAlgorithm.to_jwk(KEY.public_key())) | {"kid": "k1", "use": "sig"}
+    (directory / "jwks.json").write_text(json.dumps({"keys": [public]}))
+    security = DevelopmentSecurity(directory, "SASL_PLAINTEXT", "PLAIN")
+    prefix = "listener.name.sasl_plaintext."
+    settings = {
+        f"{prefix}sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": f"file://{directory}/jwks.json",
+        "sasl.oauthbearer.expected.audience": "kafka",
+        "sasl.oauthbearer.expected.issuer": "tests",
+        "delegation.token.secret.key": "shared by all nodes",
+    }
+    process = BrokerProcess(directory / "data", settings, security)
+    process.format()
+    process.start()
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+def settings(broker: BrokerProcess, bearer: object) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": broker.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token": bearer,
+    }
+
+
+def test_signed_token_logs_in(broker: BrokerProcess) -> None:
+    with Admin(settings(broker, token)) as admin:
+        admin.list_topics()
+    theirs = AdminClient(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "oauth_cb": lambda _: (token(), time.time() + 300),
+        }
+    )
+    theirs.poll(1)
+    assert theirs.list_topics(timeout=WAIT_S).brokers
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        token(OTHER_KEY),
+        token(exp=int(time.time()) - 3600),
+        token(aud="others"),
+        token(iss="others"),
+        token(sub=""),
+        jwt.encode({"sub": "carol", "exp": int(time.time()) + 300}, None, algorithm="none"),
+        jwt.encode(
+            {"sub": "carol", "exp": int(time.time()) + 300}, KEY, algorithm="ES256", headers={"kid": "k2"}
+        ),
+        "no.token.at.all",
+    ],
+    ids=["another key", "expired", "audience", "issuer", "no subject", "unsigned", "unknown key", "garbage"],
+)
+def test_other_tokens_are_refused(broker: BrokerProcess, bad: str) -> None:
+    with pytest.raises(AuthenticationError) as refused, Admin(settings(broker, bad)) as admin:
+        admin.list_topics()
+    assert bad not in str(refused.value)
+    assert bad not in broker.log_text
+
+
+def test_delegation_token_logs_in_until_it_is_expired(broker: BrokerProcess) -> None:
+    with connect(broker) as peer:
+        log_in(peer, broker)
+        send(peer, CreateDelegationTokenRequest(renewers=(), max_lifetime_ms=-1), 1)
+        made = decode(CreateDelegationTokenResponse, 1, memoryview(receive(peer)), 4)
+        assert made.error_code == ErrorCode.NONE
+        assert (made.principal_name, len(made.hmac)) == ("alice", 64)
+        secret = b64encode(made.hmac).decode()
+        jaas = f'ScramLoginModule required username="{made.token_id}" password="{secret}" tokenauth="true";'
+        by_token = broker.client_settings | {"sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas}
+        with Admin(by_token) as admin:
+            admin.list_topics()
+        send(peer, ExpireDelegationTokenRequest(hmac=made.hmac, expiry_time_period_ms=-1), 1)
+        ended = decode(ExpireDelegationTokenResponse, 1, memoryview(receive(peer)), 4)
+        assert ended.error_code == ErrorCode.NONE
+    with pytest.raises(AuthenticationError), Admin(by_token) as admin:
+        admin.list_topics()
+    assert secret not in broker.log_text
