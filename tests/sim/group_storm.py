@@ -122,7 +122,9 @@ class GroupStorm:
             clock=SimpleNamespace(monotonic=lambda: self.now, wall_ms=wall_ms),
         )
         replicas: Any = SimpleNamespace()
-        runtime = GroupRuntime(node, replicas, RequestBatcher(), self.log.replica, self.rebuilt(), 0)
+        runtime = GroupRuntime(
+            node, replicas, RequestBatcher(node.clock), self.log.replica, self.rebuilt(), 0
+        )
         self.runtime = runtime
         self._forget_former_topics(runtime)
 

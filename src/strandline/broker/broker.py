@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from strandline.base.ids import TopicPartition
 from strandline.broker.broker_parts import BrokerParts, Ports
@@ -14,9 +15,12 @@ from strandline.broker.metadata.raft_bootstrap import (
     has_others,
     take_directories,
 )
-from strandline.broker.server.connection import ClientConnection, ServerContext
+from strandline.broker.security.listener_security import ListenerSecurity
+from strandline.broker.server.connection import ClientConnection
+from strandline.broker.server.secured_connection import SaslClientConnection, TlsClientConnection
 from strandline.config import BrokerConfig, Listener
 from strandline.ports.network import ListeningSocket as OpenListener
+from strandline.ports.tls import TlsError
 from strandline.telemetry.events import Events
 from strandline.wire.records.metadata import BrokerEndpoint
 
@@ -77,13 +81,19 @@ class Broker(BrokerParts):
         ports = {}
         network = self.node.network
         for listener in self.config.broker_listeners:
-            opened = await network.listen(listener.host, listener.port, self._acceptor(listener))
+            security = self._security_of(listener)
+            acceptor = self._acceptor(listener, security)
+            opened = await network.listen(
+                listener.host, listener.port, acceptor, None if security is None else security.tls
+            )
             self._listeners.append(opened)
             ports[listener.name] = opened.port
         if has_others(self.config) or not self.config.is_broker:
             for listener in self.config.controller_listeners:
-                acceptor = self._acceptor(listener, is_controller=True)
-                self._listeners.append(await network.listen(listener.host, listener.port, acceptor))
+                security = self._security_of(listener)
+                acceptor = self._acceptor(listener, security, is_controller=True)
+                tls = None if security is None else security.tls
+                self._listeners.append(await network.listen(listener.host, listener.port, acceptor, tls))
         return tuple(
             BrokerEndpoint(
                 name=listener.name,
@@ -94,8 +104,24 @@ class Broker(BrokerParts):
             for listener in self.config.advertised_listeners
         )
 
-    def _acceptor(self, listener: Listener, *, is_controller: bool = False) -> _Acceptor:
-        return _Acceptor(self._server, listener.name, is_controller)
+    def _security_of(self, listener: Listener) -> ListenerSecurity | None:
+        """The security of a listener that has some."""
+        if listener.protocol == "PLAINTEXT":
+            return None
+        security = ListenerSecurity(self.node, listener, self.token_keys)
+        security.prepare()
+        self.secured.append(security)
+        return security
+
+    def _acceptor(
+        self, listener: Listener, security: ListenerSecurity | None, *, is_controller: bool = False
+    ) -> Callable[[], ClientConnection]:
+        """Makes the connection object of each client that comes."""
+        server, name = self._server, listener.name
+        if security is None:
+            return lambda: ClientConnection(server, name, is_controller_listener=is_controller)
+        kind = SaslClientConnection if security.has_sasl else TlsClientConnection
+        return lambda: kind(server, name, security, is_controller_listener=is_controller)
 
     @property
     def endpoints(self) -> tuple[BrokerEndpoint, ...]:
@@ -170,6 +196,7 @@ class Broker(BrokerParts):
         if delta.has_configs:
             self.fetch_policy.configs_changed()
             self.connections.serve_held()  # max.connections may be higher now
+            self._follow_certificates()
         for node_id in delta.fenced:
             self.suspected_brokers.fenced(node_id)
         if not self._is_following:
@@ -186,6 +213,15 @@ class Broker(BrokerParts):
             self.replicas.configs_changed()
         for topic, index in delta.partitions:
             self._follow(topic, index)
+
+    def _follow_certificates(self) -> None:
+        for security in self.secured:
+            security.follow_configs()
+        if self.secured:
+            try:
+                self.node_networks.follow_configs()
+            except TlsError as error:
+                self.node.events.error("certificates not replaced", error=error)
 
     def _follow_image(self) -> None:
         """From now on replicas have the roles that the image gives them."""
@@ -211,15 +247,3 @@ class Broker(BrokerParts):
         if self.is_built:
             self.channel.changed()
             self.lifecycle.heartbeat_soon()
-
-
-class _Acceptor:
-    """Makes the connection object of each client that comes."""
-
-    def __init__(self, server: ServerContext, listener: str, is_controller: bool) -> None:
-        self._server = server
-        self._listener = listener
-        self._is_controller = is_controller
-
-    def __call__(self) -> ClientConnection:
-        return ClientConnection(self._server, self._listener, is_controller_listener=self._is_controller)

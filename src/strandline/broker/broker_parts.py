@@ -45,6 +45,9 @@ from strandline.broker.replication.replica_fetcher import FetcherParts, ReplicaF
 from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import FOLLOWER, LEADER, ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
+from strandline.broker.security.listener_security import ListenerSecurity
+from strandline.broker.security.node_networks import NodeNetworks
+from strandline.broker.security.token_keys import TokenKeys
 from strandline.broker.server.connection import ServerContext
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.dispatch import Dispatch
@@ -60,6 +63,7 @@ from strandline.ports.disk import Disk
 from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
+from strandline.ports.tls import TlsError
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -97,6 +101,7 @@ class BrokerParts(ABC):
         loggers.make_loggers(events)
         self.image = ClusterImage()
         self.configs = DynamicConfigs(config)
+        self.node_networks = NodeNetworks(ports.network, self.configs, ports.random)
         self.node = NodeContext(
             node_id=config.node_id,
             config=config,
@@ -112,7 +117,10 @@ class BrokerParts(ABC):
             workers=ports.workers,
             disk=ports.disk,
             network=ports.network,
+            network_to_brokers=self.node_networks.to_brokers,
+            network_to_controllers=self.node_networks.to_controllers,
         )
+        self.token_keys = TokenKeys(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -124,6 +132,7 @@ class BrokerParts(ABC):
             config.int("strandline.request.receive.timeout.ms") / 1000,
         )
         self._directories: list[LogDirectory] = []
+        self.secured: list[ListenerSecurity] = []  # of the listeners that are open
         self._lag_monitor: LagMonitor | None = None
         self.is_built = False
 
@@ -142,6 +151,15 @@ class BrokerParts(ABC):
     def _broker_epoch(self) -> int:
         """The epoch of the registration; -1 on a controller, and before the registration."""
         return self.lifecycle.epoch
+
+    async def reload_certificates(self) -> None:
+        """Reads certificates again whose files have changed; connections that exist keep theirs."""
+        for security in self.secured:
+            security.reload_files()
+        try:
+            self.node_networks.reload_files()
+        except TlsError as error:
+            self.node.events.error("certificates not replaced", error=error)
 
     def _build(self) -> None:
         """Makes the parts, each after those that it depends on."""
@@ -210,14 +228,18 @@ class BrokerParts(ABC):
                 corrupt_replicas=self.corrupt_replicas,
                 suspected_brokers=self.suspected_brokers,
                 broker_epoch=epoch,
-                network=self._ports.replica_network or self._ports.network,
+                network=self._replica_network(),
             )
         )
         self.follower_log_opener = FollowerLogOpener(node, self.replicas, self.replica_fetcher)
 
+    def _replica_network(self) -> Network:
+        own = self._ports.replica_network
+        return self.node.network_to_brokers if own is None else self.node_networks.with_sockets_of(own)
+
     def _build_coordinators(self) -> None:
         node, replicas, corrupt = self.node, self.replicas, self.corrupt_replicas
-        self.batcher = RequestBatcher()
+        self.batcher = RequestBatcher(node.clock)
         self.topic_creation = AutoTopicCreation(node, self.channel)
         self.producer_ids = ProducerIds(node, self.channel, self._broker_epoch)
         self.groups = GroupCoordinator(node, replicas, corrupt, self.topic_creation, self.batcher)
@@ -271,6 +293,7 @@ class BrokerParts(ABC):
             TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
         )
         self._server = ServerContext(
+            node=node,
             clock=node.clock,
             events=node.events,
             connection_events=node.events.named(loggers.CONNECTIONS),

@@ -12,6 +12,7 @@ _FLUSH_CHECK_MS: Final = 1000
 _SNAPSHOT_CHECK_MS: Final = 1000
 _LAG_CHECK_MS_MIN: Final = 100
 _OVERDUE_CHECK_MS: Final = 1000
+_CERTIFICATE_CHECK_MS: Final = 2000
 
 
 def start_jobs_of_every_node(parts: BrokerParts) -> None:
@@ -25,8 +26,13 @@ def start_jobs_of_every_node(parts: BrokerParts) -> None:
     seconds = parts.config.int("leader.imbalance.check.interval.seconds")
     jobs.start(lambda: seconds * 1000, parts.controller_jobs.return_leaders)
     jobs.start_by_key("unclean.leader.election.interval.ms", parts.controller_jobs.elect_uncleanly)
+    jobs.start_by_key(
+        "delegation.token.expiry.check.interval.ms", parts.controller_jobs.remove_expired_tokens
+    )
     jobs.start(parts.connections.idle_check_ms, parts.connections.close_idle)
     jobs.start(lambda: _OVERDUE_CHECK_MS, end_overdue_requests)
+    if any(listener.protocol != "PLAINTEXT" for listener in parts.config.listeners):
+        jobs.start(lambda: _CERTIFICATE_CHECK_MS, parts.reload_certificates)
 
 
 def start_jobs_of_brokers(parts: BrokerParts) -> None:

@@ -37,6 +37,9 @@ class NodeContext:
     workers: Workers
     disk: Disk
     network: Network
+    # The same with the encryption and the login that the other nodes' listeners ask for.
+    network_to_brokers: Network
+    network_to_controllers: Network
 
     def topic_name(self, topic_id: bytes) -> str:
         """The name of the topic with this id; empty if there is none."""

@@ -147,7 +147,7 @@ class BrokerClients:
     def __init__(self, node: NodeContext, purpose: str) -> None:
         self._image = node.image
         self._listener = node.config.inter_broker_listener_name
-        self._clients: NodeClients[int] = NodeClients(node.network, f"{purpose}-{node.node_id}")
+        self._clients: NodeClients[int] = NodeClients(node.network_to_brokers, f"{purpose}-{node.node_id}")
 
     async def call(self, node_id: int, request: Request, version: int, seconds: float) -> Any:
         """The response; ChannelClosed, OSError or TimeoutError if there is none."""

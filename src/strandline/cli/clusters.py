@@ -15,8 +15,17 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
+from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
-from strandline.cli.serving import fail, given_settings, metrics_settings, reason, where_option
+from strandline.cli.serving import (
+    SECURITY,
+    fail,
+    given_settings,
+    metrics_settings,
+    reason,
+    secured,
+    where_option,
+)
 from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import PartitionInfo
 from strandline.client.sync import Admin
@@ -46,7 +55,8 @@ def up_cluster(options: argparse.Namespace) -> int:
     )
     try:
         settings = _settings(options)
-        cluster = Cluster(home, options.nodes, settings, first_port=options.port)
+        security = secured(str(home), options)
+        cluster = Cluster(home, options.nodes, settings, first_port=options.port, security=security)
         for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
             node.settings |= own
         cluster.prepare()
@@ -58,6 +68,7 @@ def up_cluster(options: argparse.Namespace) -> int:
     finally:
         if options.ephemeral:
             shutil.rmtree(home, ignore_errors=True)
+            shutil.rmtree(f"{home}{SECURITY}", ignore_errors=True)
     return 0
 
 
@@ -86,7 +97,8 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
     began = time.monotonic()
     try:
         cluster.start()
-        registry.start(cluster.bootstrap)
+        if cluster.security is None:  # the registry beside a secured cluster is started by hand
+            registry.start(cluster.bootstrap)
         _stay(cluster, options, asked, began, registry.line)
     finally:
         print("stopping", flush=True)
@@ -97,7 +109,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
 def _stay(
     cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float, registry: str
 ) -> None:
-    with Admin(bootstrap_servers=cluster.bootstrap) as admin:
+    with Admin(cluster.client_settings) as admin:
         is_full = _wait_until_in_sync(admin, asked)
         greeting = _greeting(cluster, options, time.monotonic() - began, is_full, registry)
         print(greeting, flush=True)
@@ -122,6 +134,8 @@ def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
 def _greeting(
     cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool, registry: str
 ) -> str:
+    if cluster.security is not None:
+        return secure_greeting(cluster.bootstrap, cluster.security)
     where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (

@@ -148,8 +148,12 @@ def run(options: argparse.Namespace, work: Work, *subjects: str) -> int:
 def run_async(main: Callable[[], Awaitable[int]]) -> int:
     """Runs a coroutine to its end; an error of the client is told in a sentence."""
     import asyncio
+    import logging
 
     from strandline.client.errors import KafkaError
+
+    # A command tells its own outcome; the client's warnings about each attempt would only stand around it.
+    logging.getLogger("strandline").addHandler(logging.NullHandler())
 
     async def work() -> int:
         return await main()

@@ -7,6 +7,7 @@ import json
 
 from strandline.base.ids import parse_uuid, uuid_text
 from strandline.broker.metadata.raft_bootstrap import initial_voter
+from strandline.cli.node.scram_users import parse_scram_user
 from strandline.cli.serving import fail, read_settings
 from strandline.config import BrokerConfig, InvalidConfig
 from strandline.config.addresses import parse_voter
@@ -30,6 +31,7 @@ def format_node(options: argparse.Namespace) -> int:
         return fail(f"--cluster-id {cluster_id}: 22 characters, as `strandline format` makes them without it")
     try:
         voters = _first_voters(options, config)
+        users = [parse_scram_user(text) for text in options.add_scram]
     except ValueError as error:
         return fail(str(error))
     paths = directories.directories_of(config)
@@ -47,7 +49,7 @@ def format_node(options: argparse.Namespace) -> int:
         cluster_id = present
     try:
         directories.format_if_empty(
-            config, launcher.stderr_events(node=config.node_id, level="warn"), cluster_id, voters
+            config, launcher.stderr_events(node=config.node_id, level="warn"), cluster_id, voters, users
         )
     except UnusableDirectory as error:
         return fail(str(error))

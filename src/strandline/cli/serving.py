@@ -9,7 +9,8 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
@@ -17,10 +18,18 @@ from strandline.cli.registry_child import RegistryChild
 from strandline.config import InvalidConfig, MalformedProperties, parse_properties
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
+from strandline.node.directories import format_if_empty
 from strandline.node.launcher import METRICS_PORT, RunningNode
 from strandline.node.network import free_ports_from
+from strandline.ports.tls import TlsError
+from strandline.security.exchange import PLAIN, SCRAM_SHA_512
 from strandline.storage.directory import UnusableDirectory
 
+if TYPE_CHECKING:
+    from strandline.node.development_security import DevelopmentSecurity
+
+# After the path of the data: no directory of partitions can be below it.
+SECURITY: Final = ".security"
 # The one that Kafka's exporters of JMX use by custom.
 _METRICS_PORT_FIRST: Final = 9404
 _PORT_IN_USE = (
@@ -40,6 +49,9 @@ def up(options: argparse.Namespace) -> int:
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
 
     def on_ready(node: RunningNode) -> None:
+        if security is not None:
+            print(_secure_greeting(node.bootstrap, security), flush=True)
+            return
         registry.start(node.bootstrap)
         _greet(node, data, options.ephemeral, notes, registry.line)
 
@@ -49,13 +61,39 @@ def up(options: argparse.Namespace) -> int:
             del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
         settings |= metrics_settings(options, given, nodes=1)[0]
         notes = launcher.fit_to_nodes(settings, nodes=1)
+        security = secured(data, options)
+        if security is not None:
+            settings = security.broker_settings(settings) | given
+            events = launcher.stderr_events(node=1, level="warn")
+            format_if_empty(broker_config(settings), events, users=security.scram_users())
         return _serve(settings, options, on_ready)
-    except UnusableDirectory as error:
+    except (UnusableDirectory, InvalidConfig, TlsError) as error:
         return fail(str(error))
     finally:
         registry.stop()
         if options.ephemeral:
             shutil.rmtree(data, ignore_errors=True)
+            shutil.rmtree(f"{data}{SECURITY}", ignore_errors=True)
+
+
+def _secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+    from strandline.cli.node.secure_greeting import secure_greeting
+
+    return secure_greeting(bootstrap, security)
+
+
+def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:
+    """The certificates, the user and the settings of `--secure`, beside the data."""
+    if not options.secure:
+        return None
+    from strandline.node.development_security import DevelopmentSecurity, mechanism_of
+
+    directory = Path(f"{data}{SECURITY}")
+    # A user of SCRAM can be put into the metadata of a new cluster only.
+    mechanism = mechanism_of(directory) or (
+        PLAIN if os.path.isdir(data) and os.listdir(data) else SCRAM_SHA_512
+    )
+    return DevelopmentSecurity(directory, mechanism=mechanism, hosts=(options.host,))
 
 
 def metrics_settings(

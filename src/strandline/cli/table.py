@@ -29,6 +29,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "up": Command("start a broker on this machine and stay", "node.up"),
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
+    "certs": Command("make certificates for development", "node.certs"),
     "context": Group(
         "remember clusters by name",
         {
@@ -111,7 +112,14 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "producers": Command("the producers that partitions remember", "transactions.producers"),
     "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
     "log": Command("look into logs, and repair them", "logs"),
-    "dlq": Command("work with dead letters", "dlq"),
+    "dlq": Group(
+        "see dead letters, and put them back",
+        {
+            "list": Command("topics with dead letters", "dlq.list"),
+            "show": Command("dead letters with their reasons", "dlq.show"),
+            "redrive": Command("put the letters of TOPIC.dlq back", "dlq.redrive"),
+        },
+    ),
     "acls": Command("who may do what", "access.acls"),
     "users": Command("SCRAM credentials of users", "access.users"),
     "quotas": Command("how much users and clients may use", "access.quotas"),

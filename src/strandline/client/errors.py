@@ -14,6 +14,7 @@ from strandline.base.errors import ErrorCode, error_name
 from strandline.base.errors import KafkaError as _KafkaError
 
 __all__ = [
+    "AuthenticationError",
     "AuthorizationError",
     "BufferFullError",
     "ClosedError",
@@ -159,6 +160,13 @@ class TopicExistsError(KafkaError):
     default_code = ErrorCode.TOPIC_ALREADY_EXISTS
 
 
+class AuthenticationError(KafkaError, PermissionError):
+    """The login failed, or TLS did: a wrong password, a mechanism that the broker does not take, a certificate that one
+    side does not trust. Trying again does not help."""
+
+    default_code = ErrorCode.SASL_AUTHENTICATION_FAILED
+
+
 class AuthorizationError(KafkaError, PermissionError):
     """The cluster does not allow this to the client."""
 
@@ -222,6 +230,9 @@ _CLASSES: Final[dict[int, type[KafkaError]]] = {
     ErrorCode.RECORD_LIST_TOO_LARGE: RecordTooLargeError,
     ErrorCode.NETWORK_EXCEPTION: ConnectionFailedError,
     ErrorCode.INVALID_TOPIC_EXCEPTION: InvalidTopicError,
+    ErrorCode.SASL_AUTHENTICATION_FAILED: AuthenticationError,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: AuthenticationError,
+    ErrorCode.ILLEGAL_SASL_STATE: AuthenticationError,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: AuthorizationError,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: AuthorizationError,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: AuthorizationError,
@@ -257,6 +268,9 @@ _ADVICE: Final[dict[int, str]] = {
     ErrorCode.MESSAGE_TOO_LARGE: "make the record smaller, or raise max.request.size and the topic's "
     "max.message.bytes",
     ErrorCode.NOT_ENOUGH_REPLICAS: "too few replicas are in sync for acks=all; see min.insync.replicas",
+    ErrorCode.SASL_AUTHENTICATION_FAILED: "check security.protocol, sasl.mechanism, user, password and certificates",
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: "set sasl.mechanism to one that the listener takes",
+    ErrorCode.ILLEGAL_SASL_STATE: "the listener does not log clients in: check security.protocol and the port",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: "grant this client the operation on the topic",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "grant this client the operation on the group",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "grant this client the operation on the cluster",

@@ -6,28 +6,37 @@ each topic its `TopicConfig`; the functions of `alter` decide what may change.
 
 from __future__ import annotations
 
-from strandline.config.alter import (
-    Altered,
-    ConfigAlteration,
-    RefusedAlteration,
-    alter_broker,
-    alter_group,
-    alter_topic,
-    create_topic,
-    keep_broker_changes,
-    keep_broker_replacement,
-    misdirected,
-    replace_broker,
-    replace_group,
-    replace_topic,
-)
-from strandline.config.broker_config import BrokerConfig, ConfigWarning
-from strandline.config.describe import ConfigSynonym, DescribedConfig
-from strandline.config.dynamic import DynamicConfigs
-from strandline.config.listeners import Listener
-from strandline.config.properties import MalformedProperties, Property, parse_properties, render_properties
-from strandline.config.topic_config import TopicConfig
-from strandline.config.values import InvalidConfig
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from strandline.config.alter import (
+        Altered,
+        ConfigAlteration,
+        RefusedAlteration,
+        alter_broker,
+        alter_group,
+        alter_topic,
+        create_topic,
+        keep_broker_changes,
+        keep_broker_replacement,
+        misdirected,
+        replace_broker,
+        replace_group,
+        replace_topic,
+    )
+    from strandline.config.broker_config import BrokerConfig, ConfigWarning
+    from strandline.config.describe import ConfigSynonym, DescribedConfig
+    from strandline.config.dynamic import DynamicConfigs
+    from strandline.config.listeners import Listener
+    from strandline.config.properties import (
+        MalformedProperties,
+        Property,
+        parse_properties,
+        render_properties,
+    )
+    from strandline.config.topic_config import TopicConfig
+    from strandline.config.values import InvalidConfig
 
 __all__ = [
     "Altered",
@@ -56,3 +65,40 @@ __all__ = [
     "replace_group",
     "replace_topic",
 ]
+
+# Loaded on first use: a client needs a few definitions, and not the settings of brokers, which take long to load.
+_HOMES: Final = {
+    "Altered": "alter",
+    "BrokerConfig": "broker_config",
+    "ConfigAlteration": "alter",
+    "ConfigSynonym": "describe",
+    "ConfigWarning": "broker_config",
+    "DescribedConfig": "describe",
+    "DynamicConfigs": "dynamic",
+    "InvalidConfig": "values",
+    "Listener": "listeners",
+    "MalformedProperties": "properties",
+    "Property": "properties",
+    "RefusedAlteration": "alter",
+    "TopicConfig": "topic_config",
+    "alter_broker": "alter",
+    "alter_group": "alter",
+    "alter_topic": "alter",
+    "create_topic": "alter",
+    "keep_broker_changes": "alter",
+    "keep_broker_replacement": "alter",
+    "misdirected": "alter",
+    "parse_properties": "properties",
+    "render_properties": "properties",
+    "replace_broker": "alter",
+    "replace_group": "alter",
+    "replace_topic": "alter",
+}
+
+if not TYPE_CHECKING:  # a checker that sees this would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{home}"), name)

@@ -49,24 +49,6 @@ def run(config: ParsedConfig) -> Warnings:
     return _warnings(config)
 
 
-def check_security(config: ParsedConfig) -> None:
-    """Raises InvalidConfig for settings that promise a protection which Strandline does not have.
-
-    Kafka accepts them; a node of Strandline would be open where its settings say that it is not.
-    """
-    for listener in config.listeners:
-        rule = f"{listener.name} is to speak {listener.protocol}, and Strandline speaks only PLAINTEXT: put a proxy "
-        rule += "in front of it, or change listener.security.protocol.map"
-        _require(listener.protocol == "PLAINTEXT", config, "listeners", rule)
-    key = "authorizer.class.name"
-    _require(
-        not config.text(key),
-        config,
-        key,
-        "Strandline has no authorizer, and everybody may do everything; remove it",
-    )
-
-
 def _require(holds: bool, config: ParsedConfig, key: str, message: str) -> None:
     if not holds:
         raise InvalidConfig(key, config.static.get(key, render(config.value(key))), message)

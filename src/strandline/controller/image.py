@@ -77,9 +77,16 @@ class BrokerRegistration:
         return next((e for e in self.endpoints if e.name == listener), None)
 
 
-# Records that no response to a client shows: one that says every half a second that the controller is there, and the
-# next block of producer ids.
-_UNSEEN: Final = (records.NoOpRecord, records.ProducerIdsRecord)
+# Records that no Metadata response shows: one that says every half a second that the controller is there, the next
+# block of producer ids, and credentials.
+_UNSEEN: Final = (
+    records.NoOpRecord,
+    records.ProducerIdsRecord,
+    records.UserScramCredentialRecord,
+    records.RemoveUserScramCredentialRecord,
+    records.DelegationTokenRecord,
+    records.RemoveDelegationTokenRecord,
+)
 
 
 class ClusterImage:
@@ -96,6 +103,9 @@ class ClusterImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
+        # By the mechanism's number and the user's name (KIP-554), and by the token's id (KIP-48).
+        self.scram_credentials: dict[tuple[int, str], records.UserScramCredentialRecord] = {}
+        self.delegation_tokens: dict[str, records.DelegationTokenRecord] = {}
         self.foreign: dict[bytes, None] = {}  # records of kinds that are not known here, in order
         # One more for each record that changed something a Metadata answer shows; caches go by it.
         self.version += 1
@@ -139,6 +149,14 @@ class ClusterImage:
                 self._apply_feature(record)
             case records.ProducerIdsRecord():
                 self.next_producer_id = record.next_producer_id
+            case records.UserScramCredentialRecord():
+                self.scram_credentials[record.mechanism, record.name] = record
+            case records.RemoveUserScramCredentialRecord():
+                self.scram_credentials.pop((record.mechanism, record.name), None)
+            case records.DelegationTokenRecord():
+                self.delegation_tokens[record.token_id] = record
+            case records.RemoveDelegationTokenRecord():
+                self.delegation_tokens.pop(record.token_id, None)
             case records.ClearElrRecord():
                 self._clear_eligible(record.topic_name)
             case ForeignRecord():

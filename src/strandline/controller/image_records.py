@@ -46,6 +46,8 @@ def records_of(image: ClusterImage) -> list[Message]:
         records.append(
             ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
         )
+    records += image.scram_credentials.values()
+    records += image.delegation_tokens.values()
     records += [ForeignRecord(value=value) for value in image.foreign]
     return records
 

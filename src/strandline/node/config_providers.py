@@ -20,8 +20,13 @@ _PACKAGE: Final = "org.apache.kafka.common.config.provider"
 
 def broker_config(settings: Mapping[str, str]) -> BrokerConfig:
     """A node's configuration, with the variables in its values filled in; raises InvalidConfig."""
+    return BrokerConfig(filled_in(settings))
+
+
+def filled_in(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings with their variables replaced; raises InvalidConfig."""
     lookups = {provider.name: _lookup(provider) for provider in providers_of(settings)}
-    return BrokerConfig(fill_in(settings, lookups))
+    return dict(fill_in(settings, lookups))
 
 
 def _lookup(provider: Provider) -> Lookup:

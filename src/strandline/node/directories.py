@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from strandline.base.ids import uuid_text
 from strandline.broker.metadata.raft_bootstrap import (
@@ -34,6 +35,7 @@ from strandline.storage.directory import (
     take_lock,
 )
 from strandline.telemetry.events import Events
+from strandline.wire.records.metadata import UserScramCredentialRecord
 
 
 def directories_of(config: BrokerConfig) -> tuple[str, ...]:
@@ -106,12 +108,16 @@ def unformatted_directories(config: BrokerConfig) -> list[str]:
 
 
 def format_if_empty(
-    config: BrokerConfig, events: Events, cluster_id: str | None = None, voters: VoterSet | None = None
+    config: BrokerConfig,
+    events: Events,
+    cluster_id: str | None = None,
+    voters: VoterSet | None = None,
+    users: Sequence[UserScramCredentialRecord] = (),
 ) -> None:
     """Formats the directories that have never been used.
 
     With `voters` the cluster begins with them in its metadata log; this node's metadata directory gets the id that the
-    set gives it, if it is one of them.
+    set gives it, if it is one of them. `users` can log in by SCRAM from the beginning.
     """
     disk, random = RealDisk(), RealRandom()
     directories = directories_of(config)
@@ -130,7 +136,7 @@ def format_if_empty(
         _format(disk, config, path, identity, voters if path == metadata_directory(config) else None)
         events.info("formatted", directory=path, cluster=identity)
     first = metadata_directory(config)
-    name, contents = bootstrap_file(RealClock().wall_ms())
+    name, contents = bootstrap_file(RealClock().wall_ms(), users)
     if not disk.exists(f"{first}/{name}"):
         disk.write_whole(f"{first}/{name}", contents)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from strandline.broker.broker import Broker
 from strandline.broker.broker_parts import Ports
+from strandline.broker.security.start_checks import check_security
 from strandline.config import BrokerConfig
-from strandline.config.startup_checks import check_security
 from strandline.node.clock import RealClock
 from strandline.node.directories import (
     check_directories,

@@ -20,6 +20,7 @@ from strandline.base.buffers import Buffer
 from strandline.node.disk import RealFile
 from strandline.ports.disk import File
 from strandline.ports.network import Peer, UnresolvedHostError
+from strandline.ports.tls import Tls, TlsSettings
 
 # What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
 SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
@@ -55,6 +56,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._closing = False
         self._is_paused = False
         self.peer_address = ""
+        self.peer_subject: str | None = None
         # The loop asks the peer itself: a call in between would be one for each request.
         self.get_buffer = peer.buffer  # type: ignore[assignment,method-assign]
         self.buffer_updated = peer.received  # type: ignore[assignment,method-assign]
@@ -303,6 +305,13 @@ async def check_address(host: str, port: int) -> None:
         sock.close()
 
 
+def _securing(accept: Callable[[], Peer], tls: Tls) -> Callable[[], Peer]:
+    """Accepts connections whose bytes are encrypted. Without TLS nothing of it is loaded."""
+    from strandline.node.tls import secure
+
+    return lambda: secure(accept(), tls, None)
+
+
 class TcpNetwork:
     def __init__(
         self,
@@ -327,7 +336,11 @@ class TcpNetwork:
         # Keeps connections alive: the loop holds its protocols, but nothing else does.
         self._connections: dict[TcpConnection, None] = {}
 
-    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> TcpListener:
+    async def listen(
+        self, host: str, port: int, accept: Callable[[], Peer], tls: Tls | None = None
+    ) -> TcpListener:
+        if tls is not None:
+            accept = _securing(accept, tls)
         loop = asyncio.get_running_loop()
         bound = await bound_sockets(host, port)
         for sock in bound:
@@ -341,7 +354,26 @@ class TcpNetwork:
             ]
         )
 
-    async def connect(self, host: str, port: int, peer: Peer) -> None:
+    async def connect(self, host: str, port: int, peer: Peer, tls: Tls | None = None) -> None:
+        if tls is None:
+            await self._connect(host, port, peer)
+            return
+        from strandline.node.tls import secure
+
+        secured = secure(peer, tls, host)
+        try:
+            await self._connect(host, port, secured)
+            await secured.handshake
+        except BaseException:
+            secured.abort()
+            raise
+
+    def tls(self, settings: TlsSettings, *, is_server: bool) -> Tls:
+        from strandline.node.tls_contexts import TlsContext
+
+        return TlsContext(settings, is_server=is_server)
+
+    async def _connect(self, host: str, port: int, peer: Peer) -> None:
         try:
             transport, _ = await asyncio.get_running_loop().create_connection(
                 lambda: self._connection(peer), host, port

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from strandline.base.buffers import Buffer
 from strandline.ports.disk import File
+from strandline.ports.tls import Tls, TlsSettings
 
 
 class UnresolvedHostError(OSError):
@@ -20,6 +21,11 @@ class UnresolvedHostError(OSError):
 class Connection(Protocol):
     @property
     def peer_address(self) -> str: ...
+
+    @property
+    def peer_subject(self) -> str | None:
+        """The distinguished name in the other side's certificate; None without TLS, and where it showed none."""
+        ...
 
     def send(self, data: Buffer) -> None: ...
 
@@ -72,8 +78,15 @@ class ListeningSocket(Protocol):
 
 
 class Network(Protocol):
-    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> ListeningSocket: ...
+    async def listen(
+        self, host: str, port: int, accept: Callable[[], Peer], tls: Tls | None = None
+    ) -> ListeningSocket: ...
 
-    async def connect(self, host: str, port: int, peer: Peer) -> None:
-        """Raises OSError if nobody answers there, and UnresolvedHostError if it cannot be known where that is."""
+    async def connect(self, host: str, port: int, peer: Peer, tls: Tls | None = None) -> None:
+        """Raises OSError if nobody answers there, UnresolvedHostError if it cannot be known where that is, and TlsError
+        if the handshake fails."""
+        ...
+
+    def tls(self, settings: TlsSettings, *, is_server: bool) -> Tls:
+        """A TLS context for a listener, or for connections to one; raises TlsError if the settings cannot be used."""
         ...

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 
 from strandline.base.callbacks import call_back
 from strandline.ports.network import Connection, Network
+from strandline.ports.tls import Tls
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.telemetry.traffic import Traffic
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
@@ -23,6 +24,9 @@ from strandline.wire.headers import read_response_header, write_request_header
 from strandline.wire.schema import Request, Response
 
 ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+
+# SaslHandshake and SaslAuthenticate.
+_LOGIN_KEYS: Final = (17, 36)
 
 _responses: dict[type[Request], type[Response]] = {}
 
@@ -70,7 +74,10 @@ class Channel:
         self._connection: Connection | None = None
         self._waiting: deque[tuple[int, type[Request], int, ResponseReceiver | None]] = deque()
         self._correlation_id = 0
+        # Requests that wait while a login is renewed: see `hold`.
+        self._held: list[tuple[Request, int, ResponseReceiver | None]] | None = None
         self._on_lost: Callable[[], None] | None = None
+        self._lost_because = ""
         self._traffic = traffic
         self.buffer = self._frames.buffer
 
@@ -80,16 +87,16 @@ class Channel:
 
     @property
     def waiting_count(self) -> int:
-        return len(self._waiting)
+        return len(self._waiting) + (len(self._held) if self._held is not None else 0)
 
     @property
     def unsent_bytes(self) -> int:
         """What the operating system has not taken yet; requests without answers show in nothing else."""
         return 0 if self._connection is None else self._connection.unsent_bytes
 
-    async def open(self, network: Network, host: str, port: int) -> None:
+    async def open(self, network: Network, host: str, port: int, tls: Tls | None = None) -> None:
         """Raises OSError if nobody answers there."""
-        await network.connect(host, port, self)
+        await network.connect(host, port, self, tls)
 
     def on_lost(self, act: Callable[[], None]) -> None:
         self._on_lost = act
@@ -118,7 +125,8 @@ class Channel:
 
     def lost(self, error: Exception | None) -> None:
         self._connection = None
-        self._fail(ChannelClosed(str(error) if error is not None else "the other side closed the connection"))
+        self._lost_because = str(error) if error is not None else "the other side closed the connection"
+        self._fail(ChannelClosed(self._lost_because))
         if self._on_lost is not None:
             self._on_lost()
 
@@ -138,9 +146,27 @@ class Channel:
         """For Produce with acks=0, which is not answered."""
         self._send(message, version, None)
 
+    def hold(self) -> None:
+        """Keeps requests back, but those of a login, until `release`."""
+        if self._held is None:
+            self._held = []
+
+    def release(self) -> None:
+        """Sends what was kept back."""
+        held, self._held = self._held, None
+        for message, version, answer in held or ():
+            try:
+                self._send(message, version, answer)
+            except ChannelClosed as error:
+                if answer is not None and not answer.done():
+                    call_back(answer.set_exception, error)
+
     def _send(self, message: Request, version: int, answer: ResponseReceiver | None) -> None:
         if self._connection is None:
-            raise ChannelClosed("the connection is closed")
+            raise ChannelClosed(self._lost_because or "the connection is closed")
+        if self._held is not None and message.API_KEY not in _LOGIN_KEYS:
+            self._held.append((message, version, answer))
+            return
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = bytearray(4)
         frame += write_request_header(

@@ -24,6 +24,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from strandline.ports.network import Peer
+from strandline.ports.tls import Tls, TlsError, TlsSettings
 from strandline.sim.engine.connection import DELAY_SECONDS, SimulatedConnection
 from strandline.sim.engine.loop import SimulatedLoop
 from strandline.sim.engine.process_life import OWNER, ProcessLife
@@ -250,13 +251,20 @@ class HostNetwork:
         if life is not None:
             life.on_end(self._process_ended)
 
-    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> SimulatedListener:
+    async def listen(
+        self, host: str, port: int, accept: Callable[[], Peer], tls: Tls | None = None
+    ) -> SimulatedListener:
+        assert tls is None, "the simulated network has no TLS"
         listener = self._network.listen(self._resolve(host), port, accept)
         self._listeners.append(listener)
         return listener
 
-    async def connect(self, host: str, port: int, peer: Peer) -> None:
+    async def connect(self, host: str, port: int, peer: Peer, tls: Tls | None = None) -> None:
+        assert tls is None, "the simulated network has no TLS"
         await self._network.connect(self.name, self._resolve(host), port, peer)
+
+    def tls(self, settings: TlsSettings, *, is_server: bool) -> Tls:
+        raise TlsError("the simulated network has no TLS: use PLAINTEXT or SASL_PLAINTEXT")
 
     def _resolve(self, host: str) -> str:
         return self.name if host in ("", "localhost", "0.0.0.0") else host

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from strandline.config.describe import is_sensitive_broker_key
+from strandline.config.dynamic import BROKER
 from strandline.ports.disk import Disk
 from strandline.storage import checkpoints, names
 from strandline.storage.files import FileTable
@@ -15,6 +17,7 @@ from strandline.storage.indexes import CorruptIndex, OffsetIndex, TimeIndex
 from strandline.storage.producer_state import CorruptSnapshot, parse_snapshot
 from strandline.storage.transaction_index import TransactionIndex
 from strandline.wire import compression
+from strandline.wire.compiler import DecodeError
 from strandline.wire.record_batch import (
     DELETE_HORIZON_FLAG,
     HEADER_BYTES,
@@ -26,9 +29,12 @@ from strandline.wire.record_batch import (
     read_header,
     records_in,
 )
+from strandline.wire.records.framing import decode_metadata_record
 from strandline.wire.records.markers import read_marker
+from strandline.wire.records.metadata import ConfigRecord, UserScramCredentialRecord
 
 Row = dict[str, Any]
+METADATA_DIRECTORY: Final = "__cluster_metadata-0"
 _OFFSET_CHECKPOINTS: Final = (
     names.RECOVERY_POINTS,
     names.HIGH_WATERMARKS,
@@ -104,7 +110,8 @@ def _batches(disk: Disk, path: str, with_records: bool) -> Iterator[Row]:
                 row["marker"] = None if marker is None else "commit" if marker.is_commit else "abort"
             elif with_records:
                 try:
-                    row["records"] = [_record_row(record) for record in records_in(batch)]
+                    shown = _without_secrets if METADATA_DIRECTORY in path.split("/") else _record_row
+                    row["records"] = [shown(record) for record in records_in(batch)]
                 except CorruptBatch as error:
                     row["error"] = str(error)
             yield row
@@ -143,6 +150,25 @@ def _record_row(record: Record) -> Row:
         "value": _text(record.value),
         "headers": [[_text(key), _text(value)] for key, value in record.headers],
     }
+
+
+def _without_secrets(record: Record) -> Row:
+    """A record of the metadata log. Credentials and passwords are left out: what is printed is passed on."""
+    row = _record_row(record)
+    try:
+        message = decode_metadata_record(record.value or b"")
+    except DecodeError:
+        return row
+    match message:
+        case UserScramCredentialRecord():
+            row["value"] = (
+                f"UserScramCredentialRecord {message.name}, mechanism {message.mechanism}, keys hidden"
+            )
+        case ConfigRecord() if message.resource_type == BROKER and is_sensitive_broker_key(message.name):
+            row["value"] = f"ConfigRecord broker {message.resource_name!r}, {message.name}, value hidden"
+        case _:
+            pass
+    return row
 
 
 def _text(data: bytes | None) -> str | None:

@@ -18,12 +18,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
+from strandline.broker.security.start_checks import check_security
 from strandline.client.config.config import ClientConfig
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import real_world
-from strandline.config.startup_checks import check_security
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
+from strandline.node.development_security import DevelopmentSecurity
 from strandline.node.directories import format_if_empty, not_a_directory
 from strandline.node.disk import RealDisk
 from strandline.node.random import RealRandom
@@ -40,8 +41,14 @@ _PORT_FIRST, _PORT_END = 20_000, 32_000
 class ClusterNode(BrokerProcess):
     """One node: a broker process with the settings of its place in the cluster."""
 
-    def __init__(self, node_id: int, data_dir: Path, settings: Mapping[str, str]) -> None:
-        super().__init__(data_dir, settings)
+    def __init__(
+        self,
+        node_id: int,
+        data_dir: Path,
+        settings: Mapping[str, str],
+        security: DevelopmentSecurity | None = None,
+    ) -> None:
+        super().__init__(data_dir, settings, security)
         self.node_id = node_id
         if "broker" not in self.settings["process.roles"]:
             del self.settings["advertised.listeners"]
@@ -55,6 +62,7 @@ class Cluster:
         settings: Mapping[str, str],
         controllers: int | None = None,
         first_port: int = 0,
+        security: DevelopmentSecurity | None = None,
     ) -> None:
         """`controllers` nodes of their own form the quorum; without it every node is both.
 
@@ -63,6 +71,7 @@ class Cluster:
         """
         self.home = home
         self.cluster_id = ""
+        self.security = security
         self._opened_home: ClusterHome | None = None
         self._ports = list(range(first_port, first_port + nodes)) if first_port else []
         dedicated = controllers or 0
@@ -80,7 +89,7 @@ class Cluster:
             own = _settings_of(node_id, roles, voters, controller_ports[node_id], port)
             own |= _replication_settings(nodes)
             data_dir = Path(node_directory(str(home), node_id))
-            node = ClusterNode(node_id, data_dir, {**own, **settings})
+            node = ClusterNode(node_id, data_dir, {**own, **settings}, security)
             check_security(broker_config(node.settings))
             self.nodes.append(node)
 
@@ -91,6 +100,16 @@ class Cluster:
     @property
     def bootstrap(self) -> str:
         return ",".join(node.bootstrap for node in self.brokers)
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """The settings of a client, by Kafka's names: where the brokers are, and how to log in."""
+        return self.brokers[0].client_settings | {"bootstrap.servers": self.bootstrap}
+
+    @property
+    def librdkafka_settings(self) -> dict[str, str]:
+        """The same for confluent-kafka and kcat."""
+        return self.brokers[0].librdkafka_settings | {"bootstrap.servers": self.bootstrap}
 
     def node(self, node_id: int) -> ClusterNode:
         for node in self.nodes:
@@ -116,7 +135,8 @@ class Cluster:
 
         def format_node(node_id: int, path: str) -> None:
             config = broker_config({**self.node(node_id).settings, "log.dirs": path})
-            format_if_empty(config, launcher.stderr_events(node=node_id, level="warn"), new_id)
+            users = () if self.security is None else self.security.scram_users()
+            format_if_empty(config, launcher.stderr_events(node=node_id, level="warn"), new_id, users=users)
 
         self.cluster_id = home.take(new_id, format_node)
         self._opened_home = home
@@ -157,7 +177,7 @@ class Cluster:
 def _brokers_known_to(node: ClusterNode) -> set[int]:
     async def ask() -> set[int]:
         world = real_world()
-        client = ClusterClient(ClientConfig.admin(bootstrap_servers=node.bootstrap), world)
+        client = ClusterClient(ClientConfig.admin(node.client_settings), world)
         try:
             await client.start()
             return set(client.metadata.nodes)
@@ -235,14 +255,25 @@ def _check_ports(ports: list[int]) -> None:
 
 @contextmanager
 def cluster(
-    *, nodes: int = 3, controllers: int | None = None, metrics: bool = False, **settings: str | int | bool
+    *,
+    nodes: int = 3,
+    controllers: int | None = None,
+    metrics: bool = False,
+    security: str | DevelopmentSecurity | None = None,
+    **settings: str | int | bool,
 ) -> Iterator[Cluster]:
     """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`.
 
-    With `metrics` each node serves them over HTTP, at its `metrics_url`.
+    With `metrics` each node serves them over HTTP, at its `metrics_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL:
+    every listener speaks it, those of the controllers too, and `client_settings` has what clients need.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
-        started = Cluster(Path(home), nodes, named_settings(settings, metrics), controllers)
+        secured = (
+            DevelopmentSecurity(Path(home) / "security", security) if isinstance(security, str) else security
+        )
+        started = Cluster(
+            Path(home) / "nodes", nodes, named_settings(settings, metrics), controllers, security=secured
+        )
         with stopping(started.stop):
             started.start()
             yield started

@@ -11,9 +11,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from strandline.config import render_properties
 from strandline.node import launcher
+from strandline.node.config_providers import broker_config
+from strandline.node.development_security import DevelopmentSecurity
+from strandline.node.directories import format_if_empty
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
 from strandline.testing.registry_process import running_registry
@@ -25,11 +29,19 @@ STOP_SECONDS_MAX = 20
 class BrokerProcess:
     """Starts on construction of `start`; can be killed, stopped and started again on the same data."""
 
-    def __init__(self, data_dir: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        settings: Mapping[str, str] | None = None,
+        security: DevelopmentSecurity | None = None,
+    ) -> None:
         self.data_dir = data_dir
+        self.security = security
         self.settings = launcher.embedded_settings(
             port=0, data=str(data_dir), host="127.0.0.1", given=settings
         )
+        if security is not None:
+            self.settings = security.broker_settings(self.settings)
         self._config = data_dir.parent / f"{data_dir.name}{NODE_SETTINGS}"
         self._log = data_dir.parent / f"{data_dir.name}{NODE_LOG}"
         self._process: subprocess.Popen[str] | None = None
@@ -37,6 +49,30 @@ class BrokerProcess:
         self.bootstrap = ""
         self.registry_url = ""  # of a registry beside it, if it was asked for
         self.metrics_url = ""  # where its metrics are, if its settings ask for them
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """The settings of a client, by Kafka's names: where the broker is, and how to log in."""
+        secured = {} if self.security is None else self.security.client_settings()
+        return {"bootstrap.servers": self.bootstrap, **secured}
+
+    @property
+    def librdkafka_settings(self) -> dict[str, str]:
+        """The same for confluent-kafka and kcat."""
+        secured = {} if self.security is None else self.security.librdkafka_settings()
+        return {"bootstrap.servers": self.bootstrap, **secured}
+
+    @property
+    def python_settings(self) -> dict[str, Any]:
+        """The same for aiokafka and kafka-python, as keywords."""
+        secured = {} if self.security is None else self.security.python_settings()
+        return {"bootstrap_servers": self.bootstrap, **secured}
+
+    def format(self) -> None:
+        """Gives a new data directory the users that log in, before the first start; `running_broker` does it."""
+        if self.security is not None:
+            events = launcher.stderr_events(node=1, level="warn")
+            format_if_empty(broker_config(self.settings), events, users=self.security.scram_users())
 
     @property
     def pid(self) -> int:
@@ -97,10 +133,9 @@ class BrokerProcess:
         # A restart keeps the port, so that clients find the broker again.
         port = self.bootstrap.rpartition(":")[2]
         for key in ("listeners", "advertised.listeners"):
-            if "PLAINTEXT://127.0.0.1:0" in self.settings.get(key, ""):
-                self.settings[key] = self.settings[key].replace(
-                    "PLAINTEXT://127.0.0.1:0", f"PLAINTEXT://127.0.0.1:{port}"
-                )
+            first, comma, rest = self.settings.get(key, "").partition(",")
+            if first.endswith("://127.0.0.1:0"):
+                self.settings[key] = first.removesuffix("0") + port + comma + rest
 
     def ask_to_stop(self) -> None:
         """Sends the signal without waiting: several nodes stop at the same time."""
@@ -172,15 +207,21 @@ def running_broker(
     data_dir: Path | None = None,
     metrics: bool = False,
     registry: bool = False,
+    security: str | DevelopmentSecurity | None = None,
     **settings: str | int | bool,
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
 
     With `metrics` it serves them over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
-    `registry_url`.
+    `registry_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL, and `client_settings`, `librdkafka_settings` and
+    `python_settings` have what clients need then.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
-        process = BrokerProcess(data_dir or Path(home) / "data", named_settings(settings, metrics))
+        secured = (
+            DevelopmentSecurity(Path(home) / "security", security) if isinstance(security, str) else security
+        )
+        process = BrokerProcess(data_dir or Path(home) / "data", named_settings(settings, metrics), secured)
+        process.format()
         with stopping(process.stop):
             process.start()
             if not registry:

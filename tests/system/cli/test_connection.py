@@ -42,7 +42,7 @@ def test_a_cluster_that_is_not_there_is_told_soon(command: list[str], run: Run) 
 
 
 def test_an_address_that_is_none_is_wrong_use(run: Run) -> None:
-    assert run("topics", "list", "-b", "localhost").code == 2
+    assert run("topics", "list", "-b", "localhost:port").code == 2
     assert run("topics", "list", "-X", "novalue").code == 2
     ran = run("topics", "list", "-X", "bootstrap.server=localhost:1")
     assert (ran.code, "did you mean bootstrap.servers" in ran.err) == (2, True)

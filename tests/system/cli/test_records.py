@@ -170,3 +170,20 @@ def test_options_that_contradict_are_refused(run: Run) -> None:
         ["produce", "t", "-H", "novalue"],
     ):
         assert run(*options, "-b", "127.0.0.1:1", "--timeout", "1").code in (2, 3), options
+
+
+def test_dead_letters_are_listed_shown_and_put_back(run: Run, json_of: Json) -> None:
+    json_of("topics", "create", "failing", "failing.dlq")
+    headers = {"dlq.original_topic": "failing", "dlq.original_partition": "0", "dlq.original_offset": "7"}
+    letter = {"value": "v", "headers": {**headers, "dlq.error": "no such customer", "dlq.group": "billing"}}
+    json_of("produce", "failing.dlq", "--from-json", stdin=json.dumps(letter).encode())
+    assert json_of("dlq", "list")["topics"] == [{"topic": "failing", "letters": 1, "waiting": 1}]
+    shown = json.loads(run("dlq", "show", "failing", "--json").out)
+    assert (shown["group"], shown["error"], shown["original_offset"]) == ("billing", "no such customer", 7)
+    assert "no such customer" in run("dlq", "show", "failing").out
+    assert json_of("dlq", "redrive", "failing", "--dry-run")["count"] == 1
+    assert json_of("dlq", "redrive", "failing")["letters"][0]["to"] == "failing"
+    assert run("consume", "failing", "--exit").out == "v\n"
+    assert json_of("dlq", "list")["topics"][0]["waiting"] == 0
+    for action in ("show", "redrive"):
+        assert run("dlq", action, "nowhere").code == 4

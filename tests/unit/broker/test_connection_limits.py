@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.broker.broker import _Acceptor
+from strandline.broker.server.connection import ClientConnection
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest
 from strandline.wire.api.k44_incremental_alter_configs import (
     AlterableConfig,
@@ -94,7 +94,11 @@ async def test_clients_do_not_keep_out_brokers_that_have_a_listener_of_their_own
 @in_world(max_connections="1")
 async def test_the_quorum_is_served_however_many_clients_there_are(world: World) -> None:
     assert await is_served(world.connect())
-    accept = _Acceptor(world.broker._server, "CONTROLLER", is_controller=True)
+    server = world.broker._server
+
+    def accept() -> ClientConnection:
+        return ClientConnection(server, "CONTROLLER", is_controller_listener=True)
+
     assert await is_served(Client(world, accept(), "127.0.0.1:1"))
 
 

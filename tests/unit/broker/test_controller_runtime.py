@@ -7,6 +7,7 @@ import asyncio
 from strandline.base.errors import ErrorCode
 from strandline.broker.metadata.controller_apis import decide
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.security.principal import ANONYMOUS
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
@@ -30,7 +31,7 @@ async def register(world: World) -> BrokerHeartbeatRequest:
         features=(),
         rack=None,
     )
-    response = await decide(runtime_of(world), request, 4)
+    response = await decide(runtime_of(world), request, 4, ANONYMOUS)
     return BrokerHeartbeatRequest(
         broker_id=2,
         broker_epoch=response.broker_epoch,
@@ -45,7 +46,8 @@ async def test_a_broker_that_is_unregistered_while_it_is_unfenced_is_told_so(wor
     runtime = runtime_of(world)
     heartbeat = await register(world)
     unfenced, unregistered = await asyncio.gather(
-        decide(runtime, heartbeat, 2), decide(runtime, UnregisterBrokerRequest(broker_id=2), 0)
+        decide(runtime, heartbeat, 2, ANONYMOUS),
+        decide(runtime, UnregisterBrokerRequest(broker_id=2), 0, ANONYMOUS),
     )
     assert (unfenced.error_code, unregistered.error_code) == (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.NONE)
 
@@ -71,7 +73,7 @@ async def test_a_cluster_that_could_not_begin_begins_later(world: World) -> None
 async def test_a_broker_that_could_not_be_fenced_is_fenced_later(world: World) -> None:
     runtime = runtime_of(world)
     heartbeat = await register(world)
-    await decide(runtime, heartbeat, 2)
+    await decide(runtime, heartbeat, 2, ANONYMOUS)
     disk_of(world).room = 0
     await runtime._fence(2, heartbeat.broker_epoch)
     disk_of(world).room = None

@@ -22,7 +22,7 @@ class SlowNetwork:
         self.made = 0
         self.aborted = 0
 
-    async def connect(self, _host: str, _port: int, channel: Channel) -> None:
+    async def connect(self, _host: str, _port: int, channel: Channel, _tls: object = None) -> None:
         await self.may_connect.wait()
         connection: Any = SimpleNamespace(abort=self._abort)
         channel.connected(connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from strandline.broker.server.request_batching import _BUSY_ARRIVALS, _IDLE_ROUNDS, RequestBatcher
+from strandline.node.clock import RealClock
 
 
 class Loop:
@@ -41,7 +42,7 @@ class Connection:
 class World:
     def __init__(self) -> None:
         self.loop = Loop()
-        self.batcher = RequestBatcher()
+        self.batcher = RequestBatcher(RealClock())
         self.batcher._loop = self.loop  # type: ignore[assignment]
         self.story: list[str] = []
         self.connections = [Connection(str(number), self.story) for number in range(_BUSY_ARRIVALS + 1)]

@@ -42,7 +42,7 @@ async def test_a_leader_that_hangs_does_not_hold_up_the_others(world: World) -> 
     given_up: list[int] = []
     refused = asyncio.Event()
 
-    async def hang(host: str, port: int, peer: Peer) -> NoReturn:
+    async def hang(host: str, port: int, peer: Peer, tls: object = None) -> NoReturn:
         asked.append(port)
         try:
             await refused.wait()

@@ -122,11 +122,13 @@ class FakeNetwork:
     def __init__(self) -> None:
         self.listeners: list[FakeListener] = []
 
-    async def listen(self, host: str, port: int, accept: Callable[[], Peer]) -> FakeListener:
+    async def listen(
+        self, host: str, port: int, accept: Callable[[], Peer], tls: object = None
+    ) -> FakeListener:
         self.listeners.append(FakeListener(port or 20_000 + len(self.listeners), accept))
         return self.listeners[-1]
 
-    async def connect(self, host: str, port: int, peer: Peer) -> None:
+    async def connect(self, host: str, port: int, peer: Peer, tls: object = None) -> None:
         raise NotImplementedError
 
 

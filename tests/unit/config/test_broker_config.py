@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from strandline.config import BrokerConfig, InvalidConfig, Listener
-from strandline.config.startup_checks import check_security
 
 from .settings import ONE_NODE, started
 
@@ -237,23 +236,3 @@ class TestChecksBetweenKeys:
         assert warning.key == "broker.heartbeat.interval.ms"
         (warning,) = started(process_roles="broker", listeners="PLAINTEXT://:1", num_partitions="2").warnings
         assert warning.key == "num.partitions"
-
-
-def test_a_node_that_would_be_less_secure_than_its_settings_does_not_start() -> None:
-    """Whoever brings a server.properties that asks for it must not get a port that is open to all."""
-    entries = "INSIDE://:9092,CONTROLLER://:9093"
-    protocols = "INSIDE:SASL_SSL,CONTROLLER:PLAINTEXT"
-    secured = started(
-        listeners=entries,
-        listener_security_protocol_map=protocols,
-        inter_broker_listener_name="INSIDE",
-        sasl_mechanism_inter_broker_protocol="PLAIN",
-        sasl_enabled_mechanisms="PLAIN",
-    )
-    with pytest.raises(InvalidConfig, match="INSIDE is to speak SASL_SSL"):
-        check_security(secured)
-    with pytest.raises(InvalidConfig, match=r"authorizer\.class\.name"):
-        check_security(
-            started(authorizer_class_name="org.apache.kafka.metadata.authorizer.StandardAuthorizer")
-        )
-    check_security(started())

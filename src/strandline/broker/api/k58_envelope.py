@@ -11,6 +11,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.controller_forwarding import decide_here
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import TABLE
+from strandline.broker.metadata.controller_channel import decode_principal
 from strandline.broker.server.api_row import BOTH
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k58_envelope import EnvelopeRequest, EnvelopeResponse
@@ -42,10 +43,11 @@ async def handle(services: Services, context: RequestContext, request: EnvelopeR
         version = int.from_bytes(data[2:4], "big")
         header, position = decode_from(RequestHeader, request_header_version(cls.FLEXIBLE, version), data, 0)
         inner, _ = decode_from(cls, version, data, position)
+        principal = decode_principal(request.request_principal)
     except (KeyError, DecodeError):
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        response = await decide_here(services, inner, version)
+        response = await decide_here(services, inner, version, principal)
     except KafkaError as error:
         return EnvelopeResponse(error_code=error.code)
     response_header = ResponseHeader(correlation_id=header.correlation_id)

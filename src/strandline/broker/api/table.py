@@ -27,6 +27,7 @@ TABLE: Final = {
         row(14),  # SyncGroup
         row(15),  # DescribeGroups
         row(16),  # ListGroups
+        row(17, BOTH),  # SaslHandshake
         row(API_VERSIONS, BOTH),
         row(19, BOTH, controller=True, timeout_ms=True),  # CreateTopics
         row(20, BOTH, controller=True, timeout_ms=True),  # DeleteTopics
@@ -45,7 +46,12 @@ TABLE: Final = {
         row(33, BOTH, controller=True),  # AlterConfigs
         row(34),  # AlterReplicaLogDirs
         row(35),  # DescribeLogDirs
+        row(36, BOTH),  # SaslAuthenticate
         row(37, BOTH, controller=True, timeout_ms=True),  # CreatePartitions
+        row(38, BOTH, controller=True),  # CreateDelegationToken
+        row(39, BOTH, controller=True),  # RenewDelegationToken
+        row(40, BOTH, controller=True),  # ExpireDelegationToken
+        row(41, BOTH),  # DescribeDelegationToken
         row(42),  # DeleteGroups
         row(43, BOTH, controller=True, timeout_ms=True),  # ElectLeaders
         row(44, BOTH, controller=True),  # IncrementalAlterConfigs
@@ -53,6 +59,8 @@ TABLE: Final = {
         row(46, BOTH, controller=True),  # ListPartitionReassignments
         row(47),  # OffsetDelete
         row(48),  # DescribeClientQuotas
+        row(50, BOTH),  # DescribeUserScramCredentials
+        row(51, BOTH, controller=True),  # AlterUserScramCredentials
         row(52, CONTROLLER),  # Vote
         row(53, CONTROLLER),  # BeginQuorumEpoch
         row(54, CONTROLLER),  # EndQuorumEpoch

@@ -84,7 +84,7 @@ class AutoTopicCreation:
 
     async def _ask_controller(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
         request = CreateTopicsRequest(topics=tuple(topics))
-        response = await self._channel.forward(request, _REQUEST_VERSION, _TRY_S)
+        response = await self._channel.forward(request, _REQUEST_VERSION, seconds=_TRY_S)
         refused: dict[str, KafkaError] = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):

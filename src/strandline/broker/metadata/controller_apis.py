@@ -6,6 +6,7 @@ from typing import Any
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.metadata.credential_apis import decide_credentials
 from strandline.broker.metadata.voter_apis import handle_add_voter, handle_remove_voter
 from strandline.controller import (
     brokers,
@@ -19,6 +20,7 @@ from strandline.controller import (
 )
 from strandline.controller.producer_ids import plan_allocate_producer_ids
 from strandline.quorum.messages import VersionUpgradeRequested
+from strandline.security.principal import Principal
 from strandline.wire.api.k19_create_topics import (
     CreateTopicsRequest,
 )
@@ -31,6 +33,9 @@ from strandline.wire.api.k33_alter_configs import (
 from strandline.wire.api.k37_create_partitions import (
     CreatePartitionsRequest,
 )
+from strandline.wire.api.k38_create_delegation_token import CreateDelegationTokenRequest
+from strandline.wire.api.k39_renew_delegation_token import RenewDelegationTokenRequest
+from strandline.wire.api.k40_expire_delegation_token import ExpireDelegationTokenRequest
 from strandline.wire.api.k43_elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
@@ -43,6 +48,7 @@ from strandline.wire.api.k46_list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from strandline.wire.api.k51_alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -65,7 +71,7 @@ from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.schema import Request
 
 
-async def decide(runtime: ControllerRuntime, request: Request, version: int) -> Any:
+async def decide(runtime: ControllerRuntime, request: Request, version: int, principal: Principal) -> Any:
     """The response. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
     state = runtime.state
     match request:
@@ -102,6 +108,13 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int) -> 
             return reassignments.list_reassignments(state.image, request)
         case UpdateFeaturesRequest():
             return await _update_features(runtime, request, version)
+        case (
+            AlterUserScramCredentialsRequest()
+            | CreateDelegationTokenRequest()
+            | RenewDelegationTokenRequest()
+            | ExpireDelegationTokenRequest()
+        ):
+            return await decide_credentials(runtime, request, principal)
         case AddRaftVoterRequest():
             return await handle_add_voter(runtime.active_quorum(), request)
         case RemoveRaftVoterRequest():

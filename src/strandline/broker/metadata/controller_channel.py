@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from ipaddress import ip_address
+from typing import Any, Final, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_apis import decide
@@ -22,16 +23,18 @@ from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
 from strandline.broker.nodes import NodeClient, NodeClients
 from strandline.rpc.channel import ChannelClosed, response_class
+from strandline.security.principal import ANONYMOUS, Principal
 from strandline.wire.api.k58_envelope import EnvelopeRequest
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
-from strandline.wire.codec import decode_from, encode, encode_into
+from strandline.wire.codec import DecodeError, decode_from, encode, encode_into
 from strandline.wire.headers import (
     RequestHeader,
     ResponseHeader,
     request_header_version,
     response_header_version,
 )
+from strandline.wire.records.principal import DefaultPrincipalData
 from strandline.wire.schema import Request
 
 SECONDS_MAX: Final = 30.0
@@ -47,6 +50,16 @@ _HEARTBEATS: Final = "heartbeats"
 _CHANGES: Final = "changes"
 
 
+class RequestOrigin(NamedTuple):
+    """Who sent a request that is forwarded, and from where."""
+
+    principal: Principal
+    host: str
+
+
+NO_ORIGIN: Final = RequestOrigin(ANONYMOUS, "127.0.0.1")
+
+
 class ControllerChannel:
     def __init__(self, node: NodeContext, quorum: RaftNode, runtime: ControllerRuntime | None) -> None:
         self._node_id = node.node_id
@@ -54,7 +67,9 @@ class ControllerChannel:
         self._quorum = quorum
         self._runtime = runtime
         # By the controller and the purpose.
-        self._clients: NodeClients[tuple[int, str]] = NodeClients(node.network, f"broker-{node.node_id}")
+        self._clients: NodeClients[tuple[int, str]] = NodeClients(
+            node.network_to_controllers, f"broker-{node.node_id}"
+        )
         self._forwarding = [0] * _FORWARDING_MAX  # requests under way, by connection
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
@@ -62,10 +77,16 @@ class ControllerChannel:
         attempt_s = min(max(seconds, _ATTEMPT_MIN_S), _ATTEMPT_S)
         return await self._until(seconds, lambda _: self._call_once(request, version, attempt_s))
 
-    async def forward(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
+    async def forward(
+        self,
+        request: Request,
+        version: int,
+        origin: RequestOrigin = NO_ORIGIN,
+        seconds: float = SECONDS_MAX,
+    ) -> Any:
         """The same for a client's request."""
         return await self._until(
-            seconds, lambda left_s: self._forward_once(request, version, max(left_s, _ATTEMPT_MIN_S))
+            seconds, lambda left_s: self._forward_once(request, version, origin, max(left_s, _ATTEMPT_MIN_S))
         )
 
     async def _until(self, seconds: float, attempt: Callable[[float], Awaitable[Any]]) -> Any:
@@ -85,7 +106,7 @@ class ControllerChannel:
     async def _call_once(self, request: Request, version: int, seconds: float) -> Any:
         runtime = self._runtime
         if runtime is not None and runtime.is_active:
-            return await decide(runtime, request, version)
+            return await decide(runtime, request, version, ANONYMOUS)
         is_heartbeat = isinstance(request, BrokerRegistrationRequest | BrokerHeartbeatRequest)
         client = self._leader(_HEARTBEATS if is_heartbeat else _CHANGES)
         response = await client.call(request, version, seconds)
@@ -93,14 +114,16 @@ class ControllerChannel:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return response
 
-    async def _forward_once(self, request: Request, version: int, seconds: float) -> Any:
+    async def _forward_once(
+        self, request: Request, version: int, origin: RequestOrigin, seconds: float
+    ) -> Any:
         runtime = self._runtime
         if runtime is not None and runtime.is_active:
-            return await decide(runtime, request, version)
+            return await decide(runtime, request, version, origin.principal)
         envelope = EnvelopeRequest(
             request_data=_with_header(request, version),
-            request_principal=None,
-            client_host_address=b"\x7f\x00\x00\x01",
+            request_principal=encode_principal(origin.principal),
+            client_host_address=_address_bytes(origin.host),
         )
         slot = self._forwarding.index(min(self._forwarding))
         self._forwarding[slot] += 1
@@ -137,6 +160,31 @@ class ControllerChannel:
 
     def stop(self) -> None:
         self._clients.close_all()
+
+
+def encode_principal(principal: Principal) -> bytes:
+    """As Kafka's DefaultKafkaPrincipalBuilder does: the version, then the message."""
+    data = DefaultPrincipalData(
+        type=principal.kind, name=principal.name, token_authenticated=principal.is_token_authenticated
+    )
+    return (0).to_bytes(2, "big") + bytes(encode(data, 0))
+
+
+def decode_principal(data: bytes | None) -> Principal:
+    """The principal of a forwarded request; ANONYMOUS where a node of an older version named none."""
+    if data is None:
+        return ANONYMOUS
+    if data[:2] != b"\0\0":
+        raise DecodeError("a principal of an unknown version")
+    found, _ = decode_from(DefaultPrincipalData, 0, data, 2)
+    return Principal(found.type, found.name, found.token_authenticated)
+
+
+def _address_bytes(host: str) -> bytes:
+    try:
+        return ip_address(host).packed
+    except ValueError:
+        return b"\x7f\x00\x00\x01"
 
 
 def _with_header(request: Request, version: int) -> bytes:

@@ -9,6 +9,7 @@ from strandline.base.planned import Planned
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
+from strandline.controller.delegation_tokens import plan_remove_expired_tokens
 from strandline.controller.elections import plan_preferred_leaders, plan_unclean_leaders
 from strandline.controller.image_records import records_of
 from strandline.controller.state import ControllerState
@@ -37,6 +38,12 @@ class ControllerJobs:
         elected = await self._elect(lambda state: plan_unclean_leaders(state.image, state.rules))
         if elected:
             self._node.events.warn("leaders elected that may lack records", partitions=elected)
+
+    async def remove_expired_tokens(self) -> None:
+        now_ms = self._node.clock.wall_ms()
+        removed = await self._elect(lambda state: plan_remove_expired_tokens(state.image, now_ms))
+        if removed:
+            self._node.events.info("delegation tokens ended", tokens=removed)
 
     async def _elect(self, plan: Callable[[ControllerState], Planned[int]]) -> int:
         """How many partitions got another leader; none where another node decides."""

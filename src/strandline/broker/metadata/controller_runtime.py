@@ -64,7 +64,9 @@ class ControllerRuntime:
         cluster_id: str,
         session_timeout_s: float,
         inter_broker_listener: str,
+        bootstrap: tuple[Message, ...] = (),
     ) -> None:
+        """`bootstrap` are records with which a new cluster begins, beside its features: users, so far."""
         self._new_state = new_state
         self.state = new_state()
         self._clock = clock
@@ -75,6 +77,7 @@ class ControllerRuntime:
         self._cluster_id = cluster_id
         self._session_timeout_s = session_timeout_s
         self._inter_broker_listener = inter_broker_listener
+        self._bootstrap = bootstrap
         self.quorum: RaftNode | None = None
         self.metrics = ControllerMetrics()
         self.is_active = False
@@ -149,13 +152,18 @@ class ControllerRuntime:
             try:
                 await self.commit(
                     lambda: Planned(
-                        records=first_records(self.state.image, self.state.configs), response=None
+                        records=(*first_records(self.state.image, self.state.configs), *self._bootstrap),
+                        response=None,
                     )
                 )
             except KafkaError as error:
                 # The disk is full, or the next controller begins the cluster.
                 self._events.warn("the cluster has not begun", error=error)
                 await asyncio.sleep(_AGAIN_S)
+
+    def now_ms(self) -> int:
+        """The time that records are stamped with."""
+        return self._clock.wall_ms()
 
     # Deciding
 

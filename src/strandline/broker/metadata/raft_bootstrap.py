@@ -11,6 +11,7 @@ from strandline.broker.metadata.raft_log import (
     BOOTSTRAP_FILE,
     PARTITION,
     RaftLog,
+    records_of_snapshot,
     render_snapshot,
     snapshot_name,
 )
@@ -27,6 +28,8 @@ from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoin
 from strandline.storage import names
 from strandline.storage.directory import LogDirectory, UnusableDirectory, identity_of
 from strandline.storage.files import FileTable
+from strandline.wire.records.metadata import UserScramCredentialRecord
+from strandline.wire.schema import Message
 
 
 def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRuntime | None:
@@ -37,14 +40,24 @@ def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRunti
     return ControllerRuntime(
         new_state=lambda: ControllerState(DynamicConfigs(config), node.random),
         clock=node.clock,
-        network=node.network,
+        network=node.network_to_brokers,
         events=node.events,
         tasks=node.tasks,
         node_id=node.node_id,
         cluster_id=cluster_id,
         session_timeout_s=config.int("broker.session.timeout.ms") / 1000,
         inter_broker_listener=config.inter_broker_listener_name,
+        bootstrap=_users_of_bootstrap(node),
     )
+
+
+def _users_of_bootstrap(node: NodeContext) -> tuple[Message, ...]:
+    """The users that `format --add-scram`, ours or Kafka's, wrote for a cluster that begins."""
+    path = f"{metadata_directory(node.config)}/{BOOTSTRAP_FILE}"
+    if not node.disk.exists(path):
+        return ()
+    records = records_of_snapshot(node.disk.read(path))
+    return tuple(record for record in records if isinstance(record, UserScramCredentialRecord))
 
 
 def metadata_directory(config: BrokerConfig) -> str:
@@ -111,7 +124,7 @@ def raft_node_of(
         clock=node.clock,
         random=node.random,
         workers=node.workers,
-        network=node.network,
+        network=node.network_to_controllers,
         process=process,
         events=node.events,
         store=store,
@@ -186,6 +199,6 @@ def quorum_file(now_ms: int, voters: VoterSet) -> tuple[str, bytes]:
     return path, render_snapshot((), now_ms, 0, DYNAMIC_VERSION, voters)
 
 
-def bootstrap_file(now_ms: int) -> tuple[str, bytes]:
+def bootstrap_file(now_ms: int, users: Sequence[UserScramCredentialRecord] = ()) -> tuple[str, bytes]:
     """Name and contents of the file with which a new cluster's metadata begins."""
-    return BOOTSTRAP_FILE, render_snapshot(bootstrap_records(), now_ms, 0)
+    return BOOTSTRAP_FILE, render_snapshot((*bootstrap_records(), *users), now_ms, 0)

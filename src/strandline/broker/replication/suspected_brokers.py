@@ -45,7 +45,9 @@ class SuspectedBrokers:
             endpoint = state.endpoint(self._node.config.inter_broker_listener_name)
             if endpoint is None:
                 return
-            if await is_gone(self._node.network, endpoint.host, endpoint.port, DECISION_SECONDS_MAX):
+            if await is_gone(
+                self._node.network_to_brokers, endpoint.host, endpoint.port, DECISION_SECONDS_MAX
+            ):
                 with suppress(TimeoutError):
                     await within(DECISION_SECONDS_MAX, asyncio.shield(decided))
         finally:

@@ -24,6 +24,8 @@ from struct import Struct
 from types import CoroutineType
 from typing import Any, Final, Protocol
 
+from strandline.broker.node_context import NodeContext
+from strandline.broker.security.authentication import Authentication
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
 from strandline.broker.server.request_batching import RequestBatcher
@@ -32,6 +34,7 @@ from strandline.broker.tasks import TaskScope
 from strandline.ports.clock import Clock
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
+from strandline.security.principal import ANONYMOUS
 from strandline.storage.segment import Slice
 from strandline.telemetry.events import Events
 from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
@@ -65,6 +68,7 @@ class Dispatcher(Protocol):
 class ServerContext:
     """What every connection of a node shares."""
 
+    node: NodeContext
     clock: Clock
     events: Events
     connection_events: Events
@@ -87,6 +91,8 @@ class ClientConnection:
         self.interrupt_long_poll: Callable[[], None] | None = None
         self.on_lost: Callable[[], None] | None = None
         self.handler_state: dict[int, Any] = {}
+        self.principal = ANONYMOUS
+        self.authentication: Authentication | None = None  # on listeners with SASL
         self._frames = FrameReader(server.request_bytes_max)
         self._connection: Connection | None = None
         self._waiting: deque[RequestContext] = deque()
@@ -131,7 +137,7 @@ class ClientConnection:
             if not self._is_deferred:
                 self._is_deferred = self._server.batcher.should_defer(self)
                 if self._is_deferred:
-                    self._arrived_at = self._clock.monotonic()
+                    self._arrived_at = self._server.batcher.deferred_at
                 else:
                     self._pump()
         elif self._frames.is_full:

@@ -13,6 +13,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from strandline.ports.clock import Clock
+
 # Connections that take turns within one tick of the loop's clock, which for uvloop is a millisecond: several thousand
 # requests a second.
 _BUSY_ARRIVALS: Final = 4
@@ -31,7 +33,9 @@ class BatchedConnection(Protocol):
 
 
 class RequestBatcher:
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.deferred_at = 0.0  # when the first of those was deferred that are handled together next
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deferred: list[BatchedConnection] = []
         self._is_handling = False
@@ -53,6 +57,7 @@ class RequestBatcher:
         if not self._is_busy and not self._becomes_busy(connection, loop.time()):
             return False
         if not self._deferred:
+            self.deferred_at = self._clock.monotonic()
             loop.call_soon(self._run)
         self._deferred.append(connection)
         return True

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 
 from strandline.base.buffers import Buffer
 from strandline.groups.members import Caller
+from strandline.security.principal import Principal
 from strandline.storage.segment import Slice
 from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
 from strandline.wire.codec import DecodeError, EncodeError
@@ -33,6 +34,7 @@ class ClientChannel(Protocol):
 
     listener: str
     is_controller_listener: bool
+    principal: Principal  # ANONYMOUS where nobody logs in
     software: tuple[str, str]
     # What handlers keep from one request of this connection to the next, by API key.
     handler_state: dict[int, Any]
@@ -109,6 +111,16 @@ class RequestContext:
         (size,) = _CLIENT_ID_SIZE.unpack_from(self.body, HEADER.size - _CLIENT_ID_SIZE.size)
         text = self.body[HEADER.size : HEADER.size + size]
         return str(text, "utf-8", "replace") if size >= 0 else None
+
+    @property
+    def principal(self) -> Principal:
+        """The user who sent the request."""
+        return self.connection.principal
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that it came to."""
+        return self.connection.listener
 
     @property
     def client_host(self) -> str:

@@ -31,6 +31,8 @@ from strandline.wire.api.k02_list_offsets import (
 )
 
 _AT_ONCE: Final = 100
+# Times of records that are remembered: a lagging partition has one as long as its offset stays, and each costs a read.
+_RECORD_TIMES_MAX: Final = 100_000
 _LATEST: Final = -1
 _LIST_OFFSETS_VERSION: Final = 9
 _REQUEST_S: Final = 5.0
@@ -94,7 +96,7 @@ class LagMonitor:
                 await asyncio.sleep(0)
         for group_id in [each for each in self._seen if each not in names]:
             del self._seen[group_id]
-        if len(self._record_times) > 10_000:
+        if len(self._record_times) > _RECORD_TIMES_MAX:
             self._record_times.clear()  # those in use are read again
 
     async def _find_ends(self) -> None:

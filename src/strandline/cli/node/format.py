@@ -30,6 +30,14 @@ def add_arguments(format_: argparse.ArgumentParser) -> None:
     format_.add_argument(
         "--ignore-formatted", action="store_true", help="leave directories that are formatted as they are"
     )
+    format_.add_argument(
+        "--add-scram",
+        action="append",
+        default=[],
+        metavar="USER",
+        help="a user of a new cluster: 'SCRAM-SHA-256=[name=alice,password=secret]', as Kafka's tool takes it; "
+        "password-file=PATH keeps the password out of the process list",
+    )
     format_.add_argument("--json", action="store_true", help="say what was done as JSON")
 
 

@@ -42,6 +42,12 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
         "--nodes", type=_nodes, default=1, metavar="N", help="a cluster of N processes (default: one broker)"
     )
     up.add_argument(
+        "--secure",
+        action="store_true",
+        help="TLS and a login by SCRAM on every listener: makes certificates, a user and the clients' settings "
+        "beside the data directory (needs the extra `security`)",
+    )
+    up.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
     )
     add_log_options(up)

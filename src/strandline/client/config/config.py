@@ -11,6 +11,7 @@ one. Settings that contradict each other are an error too: both are likelier sli
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from strandline.client.config.admin_keys import ADMIN_KEYS
@@ -22,7 +23,10 @@ from strandline.config.addresses import parse_address
 from strandline.config.definition import CLASS, LIST, ConfigKey, Required
 from strandline.config.typed_values import TypedValues, nearest
 from strandline.config.values import InvalidConfig, parse, render
+from strandline.config.variables import PROVIDERS
 
+_FREE_PREFIXES: Final = (*SECURITY_PREFIXES, f"{PROVIDERS}.")
+_CONFIG_PROVIDERS: Final = "strandline.node.config_providers"
 _DEFAULT_PORT: Final = 9092  # of a server that is given without one, as with Kafka's other clients
 _MAX_IN_FLIGHT_IDEMPOTENT: Final = 5  # how many batches of a producer a broker remembers
 
@@ -48,10 +52,12 @@ class ClientConfig(TypedValues):
         known = {key.name: key for key in keys}
         originals = dict(settings or {})
         originals.update((name.replace("_", "."), value) for name, value in keywords.items())
+        if originals.get(PROVIDERS):
+            originals = _filled_in(originals)
         self.originals = frozenset(originals)
         self._values = {}
         for name in originals:
-            if name not in known and not name.startswith(SECURITY_PREFIXES):
+            if name not in known and not name.startswith(_FREE_PREFIXES):
                 raise ConfigError(_unknown(name, known), key=name)
         for key in keys:
             if key.name in originals:
@@ -63,7 +69,6 @@ class ClientConfig(TypedValues):
         if "client.id" not in originals:
             self._values["client.id"] = f"strandline-{kind}"
         self.bootstrap = _addresses(self.strings("bootstrap.servers"))
-        _check_security(self)
 
     @classmethod
     def producer(cls, settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> ClientConfig:
@@ -94,6 +99,18 @@ class ClientConfig(TypedValues):
         return tuple(self._values[name])
 
 
+def _filled_in(originals: dict[str, Any]) -> dict[str, Any]:
+    """The settings with variables replaced. Who asks files and the environment is found by name (docs/adr/0010)."""
+    listed = originals[PROVIDERS]
+    texts = {name: value for name, value in originals.items() if isinstance(value, str)}
+    texts[PROVIDERS] = listed if isinstance(listed, str) else ",".join(listed)
+    try:
+        filled: dict[str, str] = import_module(_CONFIG_PROVIDERS).filled_in(texts)
+    except InvalidConfig as error:
+        raise ConfigError(error.message, key=error.key) from error
+    return originals | filled
+
+
 def _unknown(name: str, known: Mapping[str, ConfigKey]) -> str:
     return f"{name} is no setting of this client{nearest(name, known)}"
 
@@ -108,7 +125,8 @@ def _value(key: ConfigKey, value: Any) -> Any:
     elif isinstance(value, float) and value.is_integer():
         value = int(value)
     elif value is not None and not isinstance(value, str | int | float | bool):
-        raise ConfigError(f"{key.name} cannot be {value!r} (allowed: {key.allowed()})", key=key.name)
+        shown = type(value).__name__ if key.sensitive else repr(value)
+        raise ConfigError(f"{key.name} cannot be {shown} (allowed: {key.allowed()})", key=key.name)
     try:
         return parse(key, value if value is None or isinstance(value, str) else render(value))
     except InvalidConfig as error:
@@ -123,16 +141,6 @@ def _addresses(servers: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
             raise ConfigError(f"bootstrap.servers: {server!r} is not host:port", key="bootstrap.servers")
         addresses.append(address)
     return tuple(addresses)
-
-
-def _check_security(config: ClientConfig) -> None:
-    protocol = config.text("security.protocol").upper()
-    if protocol != "PLAINTEXT":
-        raise ConfigError(
-            f"security.protocol={protocol} is not spoken by this client yet; "
-            "use a PLAINTEXT listener of the cluster and leave security.protocol unset",
-            key="security.protocol",
-        )
 
 
 def _check_producer(config: ClientConfig) -> None:

@@ -28,6 +28,25 @@ class CommonKeywords(TypedDict, total=False):
     metadata_recovery_strategy: str
     metadata_recovery_rebootstrap_trigger_ms: int | str
     security_protocol: str
+    sasl_mechanism: str
+    sasl_jaas_config: str | None
+    sasl_username: str | None
+    sasl_password: str | None
+    sasl_oauthbearer_token: Any
+    ssl_ca_location: str | None
+    ssl_truststore_location: str | None
+    ssl_truststore_type: str
+    ssl_truststore_password: str | None
+    ssl_truststore_certificates: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_type: str
+    ssl_keystore_password: str | None
+    ssl_keystore_key: str | None
+    ssl_keystore_certificate_chain: str | None
+    ssl_key_password: str | None
+    ssl_enabled_protocols: str | Sequence[Any]
+    ssl_cipher_suites: str | Sequence[Any]
+    ssl_endpoint_identification_algorithm: str
     client_dns_lookup: str
     send_buffer_bytes: int | str
     receive_buffer_bytes: int | str

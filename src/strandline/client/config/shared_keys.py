@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from strandline.client.config.security_keys import SECURITY_KEYS
 from strandline.config.definition import (
     BOOLEAN,
     CLASS,
@@ -80,13 +81,7 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     active("metadata.recovery.rebootstrap.trigger.ms", LONG, 300_000, at_least(0), LOW).documented(
         "How long metadata may fail to refresh before bootstrap.servers is asked again."
     ),
-    active(
-        "security.protocol",
-        STRING,
-        "PLAINTEXT",
-        OneOf(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"), any_case=True),
-        MEDIUM,
-    ).documented("How connections are secured. PLAINTEXT is what this client speaks so far."),
+    *SECURITY_KEYS,
     accepted(
         "client.dns.lookup",
         STRING,
@@ -114,12 +109,13 @@ COMMON_KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("security.providers", STRING, None, None, LOW).documented(
         "Names of Java classes; none is loaded here."
     ),
-    accepted("config.providers", LIST, (), None, LOW).documented(
-        "Names of Java classes; none is loaded here."
+    active("config.providers", LIST, (), None, LOW).documented(
+        "Where values come from that are written as ${provider:path:key}: the environment, files and directories, by "
+        "the class names of Kafka's own providers."
     ),
 )
 
-# Settings of TLS and SASL are accepted, and have no effect before the client speaks those.
+# Other settings of TLS and SASL, those of Kerberos and of Java's classes, are accepted and have no effect.
 SECURITY_PREFIXES: Final = ("ssl.", "sasl.")
 
 SERDE_DOC: Final = "str, bytes, json, none, or an object or function that does it."

@@ -25,6 +25,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.waiting import all_ended, within
 from strandline.client.config.config import ClientConfig
 from strandline.client.errors import (
+    AuthenticationError,
     ClosedError,
     ConnectionFailedError,
     KafkaError,
@@ -34,10 +35,16 @@ from strandline.client.errors import (
 )
 from strandline.client.log_limits import RareLines
 from strandline.client.net.backoff import Backoff
+from strandline.client.net.security import ClientSecurity
 from strandline.client.world import ClientWorld
 from strandline.ports.network import UnresolvedHostError
+from strandline.ports.tls import TlsError
 from strandline.rpc.channel import Channel, ChannelClosed
+from strandline.rpc.login import LoginRefused, LoginVersions, log_in
+from strandline.security.login import Login
+from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
+from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest
 from strandline.wire.schema import Request, Response
 
 API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
@@ -65,11 +72,19 @@ class Node(NamedTuple):
 class NodeConnection:
     """The connection to one node for one purpose."""
 
-    def __init__(self, world: ClientWorld, config: ClientConfig, node: Node, lines: RareLines) -> None:
+    def __init__(
+        self,
+        world: ClientWorld,
+        config: ClientConfig,
+        security: ClientSecurity,
+        node: Node,
+        lines: RareLines,
+    ) -> None:
         self.node = node
         self._lines = lines
         self._world = world
         self._config = config
+        self._security = security
         self._channel: Channel | None = None
         self._opening: asyncio.Task[None] | None = None
         self._versions: dict[int, tuple[int, int]] = {}
@@ -232,7 +247,10 @@ class NodeConnection:
         began_at = self._world.clock.monotonic()
         try:
             channel = await self._connect()
-            await self._negotiate_versions(channel)
+            response = await self._negotiate_versions(channel)
+            if self._security.login is not None:
+                await self._log_in(channel, self._security.login, response)
+            self._take_versions(response)
         except asyncio.CancelledError:
             self.drop()
             raise
@@ -248,6 +266,8 @@ class NodeConnection:
                 logger.warning("%s cannot be reached: %s; trying again", self.node, why)
             if isinstance(error, KafkaError) and not isinstance(error, ConnectionFailedError):
                 raise
+            if isinstance(error, TlsError) and not error.is_transient:
+                raise AuthenticationError(None, f"{self.node}: {why}") from error
             raise ConnectionFailedError(None, f"{self.node}: {why}") from error
         else:
             self._backoff.succeeded()
@@ -269,7 +289,8 @@ class NodeConnection:
         channel = Channel(self._config.text("client.id"))
         try:
             await within(
-                self._setup_seconds(), channel.open(self._world.network, self.node.host, self.node.port)
+                self._setup_seconds(),
+                channel.open(self._world.network, self.node.host, self.node.port, self._security.tls),
             )
         except BaseException:
             channel.close()  # it may have been connected just before the wait ended
@@ -282,7 +303,7 @@ class NodeConnection:
         channel.on_lost(lambda: self._lost(channel))
         return channel
 
-    async def _negotiate_versions(self, channel: Channel) -> None:
+    async def _negotiate_versions(self, channel: Channel) -> ApiVersionsResponse:
         newest = ApiVersionsRequest.VERSIONS.high
         response = await self._request_versions(channel, newest)
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
@@ -292,6 +313,23 @@ class NodeConnection:
             response = await self._request_versions(channel, min(theirs[0], newest) if theirs else 0)
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code, f"{self.node} refuses to say which versions it speaks")
+        return response
+
+    async def _log_in(self, channel: Channel, login: Login, response: ApiVersionsResponse) -> None:
+        highest = {each.api_key: each.max_version for each in response.api_keys}
+        requests = (SaslHandshakeRequest, SaslAuthenticateRequest)
+        if any(request.API_KEY not in highest for request in requests):
+            raise UnsupportedVersionError(
+                None, f"{self.node} is too old to log in: it must be Kafka 1.0 or newer"
+            )
+        versions = LoginVersions(*(min(cls.VERSIONS.high, highest[cls.API_KEY]) for cls in requests))
+        try:
+            await within(self._request_seconds, log_in(channel, login, self._world.random, versions))
+        except LoginRefused as error:
+            raise error_for(error.code, f"{self.node}: {error.message}") from error
+
+    def _take_versions(self, response: ApiVersionsResponse) -> None:
+        """From now on the connection is open."""
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
         self.finalized_features = {each.name: each.max_version_level for each in response.finalized_features}
 
@@ -372,6 +410,7 @@ class ConnectionPool:
     def __init__(self, world: ClientWorld, config: ClientConfig) -> None:
         self._world = world
         self._config = config
+        self._security = ClientSecurity(world, config)
         self._connections: dict[tuple[int, str], NodeConnection] = {}
         self._lines = RareLines(world.clock.monotonic)
         self._is_closed = False
@@ -387,7 +426,9 @@ class ConnectionPool:
             return known
         if known is not None:
             known.close()
-        created = self._connections[key] = NodeConnection(self._world, self._config, node, self._lines)
+        created = self._connections[key] = NodeConnection(
+            self._world, self._config, self._security, node, self._lines
+        )
         created.on_lost = self._lost
         return created
 

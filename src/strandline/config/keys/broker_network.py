@@ -75,7 +75,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("connections.max.idle.ms", LONG, 600_000, None, MEDIUM).documented(
         "How long a connection may be silent before it is closed; a negative number never closes it."
     ),
-    accepted("connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW).documented(
+    active("connection.failed.authentication.delay.ms", INT, 100, at_least(0), LOW).documented(
         "Pause before a connection that failed to authenticate is closed, which slows down guessing."
     ),
     accepted("queued.max.requests", INT, 500, at_least(1), HIGH).documented(

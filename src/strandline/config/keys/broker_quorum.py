@@ -95,7 +95,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("controller.quorum.fetch.snapshot.max.bytes", INT, 1_048_576, at_least(1), LOW).documented(
         "Most bytes of one piece of a metadata snapshot."
     ),
-    accepted("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH).documented(
+    active("sasl.mechanism.controller.protocol", STRING, "GSSAPI", None, HIGH).documented(
         "The SASL mechanism with which nodes log in to the controllers."
     ),
     active("metadata.log.dir", STRING, None, None, HIGH).documented(

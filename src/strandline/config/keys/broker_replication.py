@@ -46,7 +46,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("inter.broker.listener.name", STRING, None, None, MEDIUM).documented(
         "The listener that brokers use among themselves. Without it, security.inter.broker.protocol decides."
     ),
-    accepted(
+    active(
         "security.inter.broker.protocol",
         STRING,
         "PLAINTEXT",

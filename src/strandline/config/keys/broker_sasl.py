@@ -22,17 +22,18 @@ from strandline.config.definition import (
     ConfigKey,
     OneOf,
     accepted,
+    active,
     between,
 )
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
-    accepted("sasl.enabled.mechanisms", LIST, ("GSSAPI",), ANY_LIST, MEDIUM, PER_BROKER).documented(
+    active("sasl.enabled.mechanisms", LIST, ("GSSAPI",), ANY_LIST, MEDIUM, PER_BROKER).documented(
         "The SASL mechanisms that clients may use."
     ),
-    accepted("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, MEDIUM, PER_BROKER).documented(
+    active("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI", None, MEDIUM, PER_BROKER).documented(
         "The SASL mechanism that brokers use among themselves."
     ),
-    accepted("sasl.jaas.config", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("sasl.jaas.config", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "Who logs in and how, in the syntax of JAAS."
     ),
     accepted("sasl.server.callback.handler.class", CLASS, None, None, MEDIUM).documented(
@@ -45,7 +46,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "A class that answers the questions of a login."
     ),
     accepted("sasl.login.class", CLASS, None, None, MEDIUM).documented("A class that logs in."),
-    accepted("sasl.server.max.receive.size", INT, 524_288, None, MEDIUM).documented(
+    active("sasl.server.max.receive.size", INT, 524_288, None, MEDIUM).documented(
         "Longest message that is taken from a client that has not logged in yet."
     ),
     accepted("sasl.kerberos.service.name", STRING, None, None, MEDIUM, PER_BROKER).documented(
@@ -95,10 +96,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM).documented(
         "Where access tokens are asked for."
     ),
-    accepted("sasl.oauthbearer.jwks.endpoint.url", STRING, None, None, MEDIUM).documented(
+    active("sasl.oauthbearer.jwks.endpoint.url", STRING, None, None, MEDIUM).documented(
         "Where the keys are found with which tokens are checked."
     ),
-    accepted("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, None, LOW).documented(
+    active("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, None, LOW).documented(
         "How often the keys with which tokens are checked are fetched anew."
     ),
     accepted("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, None, LOW).documented(
@@ -127,16 +128,16 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("sasl.oauthbearer.scope.claim.name", STRING, "scope", None, LOW).documented(
         "The claim of a token that holds its scope."
     ),
-    accepted("sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW).documented(
+    active("sasl.oauthbearer.sub.claim.name", STRING, "sub", None, LOW).documented(
         "The claim of a token that holds its subject."
     ),
-    accepted("sasl.oauthbearer.expected.audience", LIST, (), ANY_LIST, HIGH).documented(
+    active("sasl.oauthbearer.expected.audience", LIST, (), ANY_LIST, HIGH).documented(
         "Audiences of which a token must name one."
     ),
-    accepted("sasl.oauthbearer.expected.issuer", STRING, None, None, HIGH).documented(
+    active("sasl.oauthbearer.expected.issuer", STRING, None, None, HIGH).documented(
         "The issuer that a token must name."
     ),
-    accepted("sasl.oauthbearer.clock.skew.seconds", INT, 30, None, LOW).documented(
+    active("sasl.oauthbearer.clock.skew.seconds", INT, 30, None, LOW).documented(
         "How far the clocks of broker and identity provider may differ."
     ),
     accepted("sasl.oauthbearer.client.credentials.client.id", STRING, None, None, MEDIUM).documented(

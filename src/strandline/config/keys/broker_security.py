@@ -21,6 +21,7 @@ from strandline.config.definition import (
     STRING,
     ConfigKey,
     accepted,
+    active,
     at_least,
     one_of,
 )
@@ -40,20 +41,20 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("security.providers", STRING, None, None, LOW).documented(
         "Classes that provide security algorithms."
     ),
-    accepted("connections.max.reauth.ms", LONG, 0, None, MEDIUM).documented(
+    active("connections.max.reauth.ms", LONG, 0, None, MEDIUM).documented(
         "How long a SASL login is good before the client must log in again; 0 is forever."
     ),
-    accepted("delegation.token.secret.key", PASSWORD, None, None, MEDIUM).documented(
+    active("delegation.token.secret.key", PASSWORD, None, None, MEDIUM).documented(
         "The secret with which delegation tokens are signed, the same on every node. Without it there are "
         "no tokens."
     ),
-    accepted("delegation.token.max.lifetime.ms", LONG, 604_800_000, at_least(1), MEDIUM).documented(
+    active("delegation.token.max.lifetime.ms", LONG, 604_800_000, at_least(1), MEDIUM).documented(
         "How long a delegation token can be renewed at most."
     ),
-    accepted("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), MEDIUM).documented(
+    active("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), MEDIUM).documented(
         "How long a delegation token is good before it must be renewed."
     ),
-    accepted("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), LOW).documented(
+    active("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), LOW).documented(
         "How often expired delegation tokens are searched for and removed."
     ),
     accepted("ssl.protocol", STRING, "TLSv1.3", None, MEDIUM, PER_BROKER).documented(
@@ -62,16 +63,16 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("ssl.provider", STRING, None, None, MEDIUM, PER_BROKER).documented(
         "The provider of TLS. Without it, the platform's own."
     ),
-    accepted("ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), ANY_LIST, MEDIUM, PER_BROKER).documented(
+    active("ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3"), ANY_LIST, MEDIUM, PER_BROKER).documented(
         "The TLS protocols that connections may use."
     ),
-    accepted("ssl.cipher.suites", LIST, (), ANY_LIST, MEDIUM, PER_BROKER).documented(
+    active("ssl.cipher.suites", LIST, (), ANY_LIST, MEDIUM, PER_BROKER).documented(
         "The cipher suites that connections may use. Empty: all that the platform offers."
     ),
-    accepted(
+    active(
         "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER
     ).documented("Whether clients must show a certificate, may show one, or are not asked."),
-    accepted("ssl.endpoint.identification.algorithm", STRING, "https", None, LOW, PER_BROKER).documented(
+    active("ssl.endpoint.identification.algorithm", STRING, "https", None, LOW, PER_BROKER).documented(
         "How a server's name is checked against its certificate. Empty: it is not."
     ),
     accepted("ssl.secure.random.implementation", STRING, None, None, LOW, PER_BROKER).documented(
@@ -86,37 +87,37 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("ssl.trustmanager.algorithm", STRING, "PKIX", None, MEDIUM, PER_BROKER).documented(
         "The algorithm that checks certificates against the trust store."
     ),
-    accepted("ssl.keystore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
-        "Format of the key store: JKS, PKCS12 or PEM."
+    active("ssl.keystore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
+        "Format of the key store. The contents count: PEM is read, PKCS12 with the extra `security`, JKS is refused."
     ),
-    accepted("ssl.keystore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.keystore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
         "File of the key store."
     ),
-    accepted("ssl.keystore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.keystore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "Password of the key store."
     ),
-    accepted("ssl.keystore.key", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.keystore.key", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "The private key itself, in PEM."
     ),
-    accepted("ssl.keystore.certificate.chain", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.keystore.certificate.chain", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "The certificates that belong to the private key, in PEM."
     ),
-    accepted("ssl.key.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.key.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "Password of the private key."
     ),
-    accepted("ssl.truststore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
-        "Format of the trust store: JKS, PKCS12 or PEM."
+    active("ssl.truststore.type", STRING, "JKS", None, MEDIUM, PER_BROKER).documented(
+        "Format of the trust store. The contents count: PEM is read, PKCS12 with the extra `security`, JKS is refused."
     ),
-    accepted("ssl.truststore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.truststore.location", STRING, None, None, MEDIUM, PER_BROKER).documented(
         "File of the trust store."
     ),
-    accepted("ssl.truststore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.truststore.password", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "Password of the trust store."
     ),
-    accepted("ssl.truststore.certificates", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
+    active("ssl.truststore.certificates", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
         "The trusted certificates themselves, in PEM."
     ),
-    accepted("ssl.principal.mapping.rules", STRING, "DEFAULT", None, LOW).documented(
+    active("ssl.principal.mapping.rules", STRING, "DEFAULT", None, LOW).documented(
         "Rules that turn the name in a client's certificate into a short user name."
     ),
     accepted("ssl.allow.dn.changes", BOOLEAN, False, None, LOW).documented(

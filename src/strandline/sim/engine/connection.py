@@ -64,6 +64,7 @@ class SimulatedConnection:
         self.peer_host = peer_host
         self.way = (host, peer_host)
         self.peer_address = peer_address
+        self.peer_subject: str | None = None
         self._peer = peer
         self.context = context
         self._life = context.get(OWNER)

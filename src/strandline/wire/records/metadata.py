@@ -7,6 +7,7 @@ from strandline.wire.schema import (
     Struct,
     array,
     boolean,
+    bytes_,
     field,
     int8,
     int16,
@@ -122,6 +123,25 @@ class RemoveTopicRecord(Message, key=9, versions="0", flexible="0+"):
     topic_id: bytes = field(uuid)
 
 
+class DelegationTokenRecord(Message, key=10, versions="0", flexible="0+"):
+    owner: str = field(string)
+    requester: str = field(string)
+    renewers: tuple[str, ...] = field(array(string))
+    issue_timestamp: int = field(int64)
+    max_timestamp: int = field(int64)
+    expiration_timestamp: int = field(int64)
+    token_id: str = field(string)
+
+
+class UserScramCredentialRecord(Message, key=11, versions="0", flexible="0+"):
+    name: str = field(string)
+    mechanism: int = field(int8)
+    salt: bytes = field(bytes_)
+    stored_key: bytes = field(bytes_)
+    server_key: bytes = field(bytes_)
+    iterations: int = field(int32)
+
+
 class FeatureLevelRecord(Message, key=12, versions="0", flexible="0+"):
     name: str = field(string)
     feature_level: int = field(int16)
@@ -148,6 +168,11 @@ class NoOpRecord(Message, key=20, versions="0", flexible="0+"):
     pass
 
 
+class RemoveUserScramCredentialRecord(Message, key=22, versions="0", flexible="0+"):
+    name: str = field(string)
+    mechanism: int = field(int8)
+
+
 class BeginTransactionRecord(Message, key=23, versions="0", flexible="0+"):
     name: str | None = field(string, nullable="0+", default=None, tag=0, tagged="0+")
 
@@ -158,6 +183,10 @@ class EndTransactionRecord(Message, key=24, versions="0", flexible="0+"):
 
 class AbortTransactionRecord(Message, key=25, versions="0", flexible="0+"):
     reason: str | None = field(string, nullable="0+", default=None, tag=0, tagged="0+")
+
+
+class RemoveDelegationTokenRecord(Message, key=26, versions="0", flexible="0+"):
+    token_id: str = field(string)
 
 
 class ControllerEndpoint(Struct):

@@ -1,0 +1,26 @@
+"""What the handlers of delegation tokens share: who may ask, and how a refusal reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.controller_forwarding import decided_by_controller
+from strandline.broker.api.services import Services
+from strandline.broker.server.request_context import RequestContext
+from strandline.security.principal import ANONYMOUS
+
+
+def check_may_ask(context: RequestContext) -> None:
+    """Raises DELEGATION_TOKEN_REQUEST_NOT_ALLOWED for users who are not known, or only by a token."""
+    if context.principal == ANONYMOUS or context.principal.is_token_authenticated:
+        raise KafkaError(
+            ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+            "Delegation tokens are for users who have logged in, and not by a token",
+        )
+
+
+async def decided_for_user(services: Services, context: RequestContext, request: Any) -> Any:
+    """The controller's response to a user who may ask for it."""
+    check_may_ask(context)
+    return await decided_by_controller(services, context, request)

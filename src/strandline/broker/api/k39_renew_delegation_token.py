@@ -1,0 +1,22 @@
+"""RenewDelegationToken (key 39), versions 1 and 2: lets a token live longer (KIP-48).
+
+The controller decides. Errors: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_OWNER_MISMATCH, DELEGATION_TOKEN_EXPIRED,
+and those of 38.
+"""
+
+from __future__ import annotations
+
+from strandline.base.errors import KafkaError
+from strandline.broker.api.delegation_tokens import decided_for_user
+from strandline.wire.api.k39_renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
+
+REQUEST = RenewDelegationTokenRequest
+
+handle = decided_for_user
+
+
+def refuse(request: RenewDelegationTokenRequest, error: KafkaError) -> RenewDelegationTokenResponse:
+    return RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1, throttle_time_ms=0)

@@ -1,0 +1,100 @@
+"""Rules that settings of TLS and SASL must keep before a node starts (ADR 38).
+
+A node never serves an open port where its settings ask for a closed one, and never starts where nobody could log in.
+"""
+
+from __future__ import annotations
+
+from strandline.config import BrokerConfig, DynamicConfigs, InvalidConfig, Listener
+from strandline.config.listener_values import ListenerValues
+from strandline.security.exchange import (
+    MECHANISMS,
+    OAUTHBEARER,
+    PLAIN,
+    SCRAM_SHA_256,
+    SCRAM_SHA_512,
+    unsupported_mechanism,
+)
+from strandline.security.jaas import parse_jaas
+from strandline.security.principal_mapping import parse_rules
+
+JAAS: str = "sasl.jaas.config"
+_AUTHORIZER: str = "authorizer.class.name"
+
+
+def check_security(config: BrokerConfig) -> None:
+    """Raises InvalidConfig, whose text shows no secret."""
+    if config.text(_AUTHORIZER):
+        raise InvalidConfig(
+            _AUTHORIZER,
+            config.text(_AUTHORIZER),
+            "Strandline has no authorizer, and everybody who can connect may do everything; remove it",
+        )
+    configs = DynamicConfigs(config)
+    for listener in config.listeners:
+        if listener.protocol.startswith("SASL"):
+            _check_mechanisms(configs, listener)
+    if any("SSL" in listener.protocol for listener in config.listeners):
+        try:
+            parse_rules(config.text("ssl.principal.mapping.rules"))
+        except ValueError as error:
+            raise InvalidConfig("ssl.principal.mapping.rules", None, str(error)) from None
+    _check_controllers(config)
+
+
+def _check_mechanisms(configs: DynamicConfigs, listener: Listener) -> None:
+    values = ListenerValues(configs, listener.name)
+    enabled = values.value("sasl.enabled.mechanisms")
+    assert isinstance(enabled, tuple)
+    key = "sasl.enabled.mechanisms"
+    if not enabled:
+        raise InvalidConfig(key, None, f"{key} is empty, so nobody could log in at {listener.name}")
+    for mechanism in enabled:
+        if mechanism not in MECHANISMS:
+            raise InvalidConfig(key, None, f"{listener.name}: {unsupported_mechanism(mechanism)}")
+    if PLAIN in enabled:
+        users = plain_users(values)
+        if not users:
+            raise InvalidConfig(
+                values.mechanism_key(PLAIN, JAAS),
+                None,
+                f"{values.mechanism_key(PLAIN, JAAS)} must name the users of PLAIN, or nobody could log in at "
+                f"{listener.name}: org.apache.kafka.common.security.plain.PlainLoginModule required "
+                'user_alice="password"; (with the prefix of listener and mechanism, as in Kafka)',
+            )
+    if OAUTHBEARER in enabled and not values.value("sasl.oauthbearer.jwks.endpoint.url"):
+        raise InvalidConfig(
+            "sasl.oauthbearer.jwks.endpoint.url",
+            None,
+            f"OAUTHBEARER at {listener.name} needs sasl.oauthbearer.jwks.endpoint.url, https:// or file://, with the "
+            "keys that tokens are signed with",
+        )
+
+
+def plain_users(values: ListenerValues) -> dict[str, str]:
+    """Passwords by user; InvalidConfig without the text if the setting cannot be read."""
+    text = values.own_mechanism_text(PLAIN, JAAS)
+    key = values.mechanism_key(PLAIN, JAAS)
+    try:
+        return {} if text is None else parse_jaas(key, text).users()
+    except ValueError as error:
+        raise InvalidConfig(key, None, str(error)) from None
+
+
+def _check_controllers(config: BrokerConfig) -> None:
+    names = config.strings("controller.listener.names")
+    key = "sasl.mechanism.controller.protocol"
+    mechanism = config.text(key)
+    is_alone = len(config.strings("controller.quorum.voters")) == 1 and config.is_controller
+    for name in names[:1]:
+        if is_alone or not config.protocols.get(name.upper(), "PLAINTEXT").startswith("SASL"):
+            continue
+        if mechanism in (SCRAM_SHA_256, SCRAM_SHA_512):
+            raise InvalidConfig(
+                key,
+                mechanism,
+                f"{key} cannot be {mechanism}: its users are in the metadata, which a node reads only after it has "
+                "logged in to the controllers. Use PLAIN there, or client certificates over SSL",
+            )
+        if mechanism not in MECHANISMS:
+            raise InvalidConfig(key, mechanism, f"{key}: {unsupported_mechanism(mechanism)}")

@@ -1,0 +1,1 @@
+"""`strandline dlq`: dead letters: which there are, why, and back into their topics."""

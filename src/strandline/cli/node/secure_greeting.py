@@ -1,0 +1,28 @@
+"""What `strandline up --secure` says when it is ready: how each client connects. The password stays in its file."""
+
+from __future__ import annotations
+
+from strandline.node.development_security import LIBRDKAFKA_PROPERTIES, DevelopmentSecurity
+
+
+def secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+    """The text; writes the clients' settings on the way."""
+    properties = security.write_client_properties(bootstrap)
+    password = security.directory / f"{security.user}.password"
+    authority = security.directory / "ca.pem"
+    return f"""Strandline is ready: {security.protocol}, {security.mechanism}.
+  bootstrap.servers  {bootstrap}
+  user               {security.user}, password in {password}
+  authority          {authority}
+  client settings    {properties}
+Java:        kafka-topics.sh --bootstrap-server {bootstrap} --command-config {properties} --list
+librdkafka:  kcat -F {security.directory / LIBRDKAFKA_PROPERTIES} -L
+aiokafka:    AIOKafkaProducer(bootstrap_servers="{bootstrap}", security_protocol="{security.protocol}",
+               sasl_mechanism="{security.mechanism}", sasl_plain_username="{security.user}",
+               sasl_plain_password=open("{password}").read(),
+               ssl_context=ssl.create_default_context(cafile="{authority}"))
+Strandline:  Producer(bootstrap_servers="{bootstrap}", security_protocol="{security.protocol}",
+               sasl_mechanism="{security.mechanism}", sasl_username="{security.user}",
+               sasl_password=open("{password}").read(),
+               ssl_ca_location="{authority}")
+Stop with Ctrl-C."""

@@ -1,0 +1,64 @@
+"""How a client logs in: a mechanism, and an exchange for each login.
+
+`login_of` makes one from Kafka's settings: `sasl.mechanism` and the options of `sasl.jaas.config`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from strandline.security.exchange import (
+    MECHANISMS,
+    OAUTHBEARER,
+    PLAIN,
+    ClientExchange,
+    unsupported_mechanism,
+)
+from strandline.security.jaas import parse_jaas
+from strandline.security.oauthbearer import OAuthBearerClient
+from strandline.security.plain import PlainClient
+from strandline.security.scram import ScramClient, ScramSecret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    mechanism: str
+    begin: Callable[[], ClientExchange] = field(repr=False)
+
+
+def login_of(
+    mechanism: str,
+    key: str,
+    jaas: str | None,
+    nonce: Callable[[], str],
+    token: Callable[[], str] | None = None,
+) -> Login:
+    """The login that settings ask for; ValueError, which shows no secret, if they cannot be used.
+
+    `key` is the name of the setting with the options, `token` gives the tokens of OAUTHBEARER.
+    """
+    if mechanism not in MECHANISMS:
+        raise ValueError(unsupported_mechanism(mechanism))
+    if mechanism == OAUTHBEARER and token is not None:
+        given = token
+        return Login(mechanism=mechanism, begin=lambda: OAuthBearerClient(given()))
+    if jaas is None:
+        raise ValueError(
+            f"{key} is missing: {mechanism} needs it. Write it as "
+            f'{_module(mechanism)} required username="..." password="...";'
+        )
+    options = parse_jaas(key, jaas).options
+    name, password = options.get("username"), options.get("password")
+    if not name or password is None:
+        raise ValueError(f"{key} has no username or no password for {mechanism}")
+    if mechanism == PLAIN:
+        return Login(mechanism=mechanism, begin=lambda: PlainClient(name, password))
+    is_token = options.get("tokenauth", "").lower() == "true"
+    secret = ScramSecret(mechanism, name, password, is_token=is_token)
+    return Login(mechanism=mechanism, begin=lambda: ScramClient(secret, nonce()))
+
+
+def _module(mechanism: str) -> str:
+    kind = "plain.Plain" if mechanism == PLAIN else "scram.Scram"
+    return f"org.apache.kafka.common.security.{kind}LoginModule"

@@ -1,0 +1,13 @@
+"""The tour in the guide shows what the commands print."""
+
+from __future__ import annotations
+
+from tests.system.cli.tour import PAGE, commands, run_all, steady
+
+
+def test_the_tour_shows_what_the_commands_print() -> None:
+    shown = commands(PAGE.read_text())
+    assert len(shown) > 15
+    found = run_all([line for line, _ in shown])
+    for (line, expected), printed in zip(shown, found, strict=True):
+        assert steady(printed) == steady(expected), f"{line}: run python -m tests.system.cli.tour"
