@@ -97,7 +97,7 @@ def test_records_come_out_once_and_bad_ones_are_dead_letters(
     assert negative["dlq.error"] == b"rule positive is not met: amount > 0"
     assert negative["dlq.original_topic"] == source.encode()
     assert {"dlq.original_partition", "dlq.original_offset", "dlq.original_timestamp"} <= negative.keys()
-    assert negative[b"trace"] == b"t-97"
+    assert negative["trace"] == b"t-97"
     assert by_value[b"{no json"]["dlq.stage"] == b"decode"
     assert by_value[b'{"amount": 1}']["dlq.error"] == b"the field id is missing or null"
 

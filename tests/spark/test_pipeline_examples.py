@@ -105,7 +105,7 @@ def test_clicks_from_files_and_topic_become_sessions(spark: Any, bootstrap: str,
     (letter,) = rows_of(bootstrap, "clicks.dlq", 2)
     headers = dict(letter.headers)
     assert (letter.value, headers["dlq.stage"]) == (b"no click", b"decode")
-    assert headers[b"file"].endswith(b"/clicks.jsonl")
+    assert headers["file"].endswith(b"/clicks.jsonl")
     assert "dlq.original_topic" not in headers
     assert ended["queries"]["topics"]["records"] == {"live": 13, "history": 19}
 
