@@ -268,7 +268,7 @@ def test_every_promise_is_kept_when_the_broker_is_gone(topic: str, how: str) -> 
         ({"transactional.id": "t", "enable.idempotence": False}, ("enable.idempotence",)),
         ({"transactional.id": "t", "acks": 0}, ("acks",)),
         ({"delivery.timeout.ms": 10}, ("linger.ms", "request.timeout.ms")),
-        ({"security.protocol": "SASL_SSL"}, ("PLAINTEXT",)),
+        ({"security.protocol": "SASL_SSL"}, ("sasl.mechanism", "SCRAM-SHA-256")),
         ({"compression.type": "brotli"}, ("zstd",)),
         ({"acks": 2}, ("all",)),
         ({"bootstrap.servers": "nowhere:port"}, ("host:port",)),

@@ -378,7 +378,7 @@ class World:
         """A client of the controller listener, which a node without others does not open."""
         self._addresses += 1
         listener = self.broker.config.controller_listeners[0]
-        accept = self.broker._acceptor(listener, is_controller=True)
+        accept = self.broker._acceptor(listener, None, is_controller=True)
         return Client(self, accept(), f"127.0.0.1:{40_000 + self._addresses}")
 
     def said(self, text: str) -> list[str]:
