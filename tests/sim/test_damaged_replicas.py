@@ -211,7 +211,7 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         await cluster.until(lambda: log.are_in_sync(world, ["t"]))
         follower = next(node for node in world.nodes.values() if node is not leader_of(world, "t"))
         source, _, epoch = follower.broker.replica_fetcher._followed[TopicPartition("t", 0)]
-        followed = source._followed[TopicPartition("t", 0)]
+        followed = source.followed[TopicPartition("t", 0)]
         followed.sent = (1, epoch, 1)
         source._take(followed, answer(records=bytes(HEADER_BYTES)))
         assert any("replication held up" in line for line in follower.said)
@@ -220,7 +220,7 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         followed.sent = (1, epoch, 1)
         source._take(followed, answer(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
         assert any("a log is damaged" in line for line in follower.said)
-        assert any("warn  truncated" in line for line in follower.said), "it was committed"
+        assert any(" warn " in line and " truncated" in line for line in follower.said), "it was committed"
         await cluster.until(lambda: log.are_in_sync(world, ["t"]) and log.difference(world, ["t"]) is None)
 
     with World(1) as world:

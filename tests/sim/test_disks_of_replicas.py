@@ -110,7 +110,9 @@ def test_a_disk_that_fails_when_a_follower_begins_anew_goes_offline() -> None:
         await follower.stop()
         follower.faults.heal()
         await follower.start()
-        await cluster.until(lambda: follower.broker.replicas.get("t", 0).log.log_end_offset == 4)  # type: ignore[union-attr]
+        await cluster.until(
+            lambda: (replica := follower.broker.replicas.get("t", 0)) and replica.log.log_end_offset == 4
+        )
 
     scenarios.run(scenario, 1)
 
