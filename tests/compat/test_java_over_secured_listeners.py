@@ -17,6 +17,13 @@ Run = Callable[..., ToolResult]
 
 
 @pytest.fixture(scope="module")
+def own_tools(java: Path, kafka_jars: Path) -> Iterator[KafkaTools]:
+    """A JVM of their own: the console producer's client outlives its tool, and would warn when this broker is gone."""
+    with KafkaTools(java=java, jars=kafka_jars) as tools:
+        yield tools
+
+
+@pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     directory = tmp_path_factory.mktemp("security")
     security = DevelopmentSecurity(directory, "SASL_SSL", "SCRAM-SHA-512", client_auth="required")
@@ -31,10 +38,10 @@ def properties(broker: BrokerProcess) -> Path:
 
 
 @pytest.fixture
-def run(kafka_tools: KafkaTools, broker: BrokerProcess, properties: Path) -> Run:
+def run(own_tools: KafkaTools, broker: BrokerProcess, properties: Path) -> Run:
     def run(tool: str, *arguments: str, stdin: str = "") -> ToolResult:
         where = ["--bootstrap-server", broker.bootstrap, "--command-config", str(properties)]
-        return kafka_tools.run(tool, *where, *arguments, stdin=stdin)
+        return own_tools.run(tool, *where, *arguments, stdin=stdin)
 
     return run
 
