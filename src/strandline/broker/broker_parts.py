@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.broker.api.k18_api_versions import respond_to_unknown_version
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -121,6 +122,11 @@ class BrokerParts(ABC):
             network_to_controllers=self.node_networks.to_controllers,
         )
         self.token_keys = TokenKeys(self.node)
+        self.authorizer = (
+            NodeAuthorizer(self.node, {row.key: row.authorization for row in TABLE.values()})
+            if config.text("authorizer.class.name")
+            else None
+        )
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -203,6 +209,7 @@ class BrokerParts(ABC):
         )
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
+            self.controller_runtime.authorizer = self.authorizer
         self.channel = ControllerChannel(node, self.quorum, self.controller_runtime)
         self.lifecycle = BrokerLifecycle(
             node, self.channel, self.quorum, self.cluster_id, self.replicas.directories
@@ -268,6 +275,7 @@ class BrokerParts(ABC):
             image=node.image,
             configs=node.configs,
             clock=node.clock,
+            authorizer=self.authorizer,
             cluster_id=self.cluster_id,
             replicas=self.replicas,
             flusher=self.flusher,
@@ -290,7 +298,11 @@ class BrokerParts(ABC):
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
-            TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
+            TABLE,
+            "strandline.broker.api",
+            self.services,
+            {API_VERSIONS: respond_to_unknown_version},
+            self.authorizer,
         )
         self._server = ServerContext(
             node=node,

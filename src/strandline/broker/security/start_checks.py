@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from strandline.config import BrokerConfig, DynamicConfigs, InvalidConfig, Listener
 from strandline.config.listener_values import ListenerValues
+from strandline.security.authorizer import ALLOW_UNRULED, AUTHORIZER_CLASS, SUPER_USERS, parse_super_users
 from strandline.security.exchange import (
     MECHANISMS,
     OAUTHBEARER,
@@ -24,12 +25,7 @@ _AUTHORIZER: str = "authorizer.class.name"
 
 def check_security(config: BrokerConfig) -> None:
     """Raises InvalidConfig, whose text shows no secret."""
-    if config.text(_AUTHORIZER):
-        raise InvalidConfig(
-            _AUTHORIZER,
-            config.text(_AUTHORIZER),
-            "Strandline has no authorizer, and everybody who can connect may do everything; remove it",
-        )
+    check_authorizer(config)
     configs = DynamicConfigs(config)
     for listener in config.listeners:
         if listener.protocol.startswith("SASL"):
@@ -40,6 +36,24 @@ def check_security(config: BrokerConfig) -> None:
         except ValueError as error:
             raise InvalidConfig("ssl.principal.mapping.rules", None, str(error)) from None
     _check_controllers(config)
+
+
+def check_authorizer(config: BrokerConfig) -> None:
+    """Raises InvalidConfig for an authorizer that is not Kafka's own, and for super users that cannot be read."""
+    name = config.text(_AUTHORIZER)
+    if name not in ("", AUTHORIZER_CLASS):
+        raise InvalidConfig(
+            _AUTHORIZER,
+            name,
+            f"{_AUTHORIZER} must be {AUTHORIZER_CLASS}, or empty: there is no other authorizer here",
+        )
+    try:
+        parse_super_users(config.originals.get(SUPER_USERS, ""))
+    except ValueError as error:
+        raise InvalidConfig(SUPER_USERS, config.originals[SUPER_USERS], str(error)) from None
+    allowed = config.originals.get(ALLOW_UNRULED, "").strip().lower()
+    if allowed not in ("", "true", "false"):
+        raise InvalidConfig(ALLOW_UNRULED, allowed, f"{ALLOW_UNRULED} must be true or false")
 
 
 def _check_mechanisms(configs: DynamicConfigs, listener: Listener) -> None:
