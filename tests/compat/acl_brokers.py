@@ -25,10 +25,13 @@ _MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 WAIT_S = 20.0
 # Fields that are compared; others tell of ids, offsets and words.
 _COMPARED = frozenset(
-    "error_code partition_error_code topic_config_error_code name topic topic_name group_id transactional_id key user"
-    " partition_index partition partition_id resource_name resource_type authorized_operations is_internal"
-    " topic_authorized_operations cluster_authorized_operations".split()
-)
+    (
+        "error_code", "partition_error_code", "topic_config_error_code", "name", "topic", "topic_name", "group_id",
+        "transactional_id", "key", "user", "partition_index", "partition", "partition_id", "resource_name",
+        "resource_type", "authorized_operations", "is_internal", "topic_authorized_operations",
+        "cluster_authorized_operations",
+    )
+)  # fmt: skip
 
 
 def settings(sasl_port: int, plain_port: int, controller_port: int) -> dict[str, str]:

@@ -13,6 +13,7 @@ from strandline.wire.api.k30_create_acls import AclCreation
 
 TOPIC = "orders-1"
 OTHER_TOPIC = "payments-1"
+ABSENT_TOPIC = "orders-1-absent"
 GROUP = "group-1"
 TRANSACTION = "txn-1"
 OWNER = "owner-1"

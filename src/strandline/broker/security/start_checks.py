@@ -17,6 +17,7 @@ from strandline.security.exchange import (
     unsupported_mechanism,
 )
 from strandline.security.jaas import parse_jaas
+from strandline.security.principal import ANONYMOUS
 from strandline.security.principal_mapping import parse_rules
 
 JAAS: str = "sasl.jaas.config"
@@ -48,12 +49,40 @@ def check_authorizer(config: BrokerConfig) -> None:
             f"{_AUTHORIZER} must be {AUTHORIZER_CLASS}, or empty: there is no other authorizer here",
         )
     try:
-        parse_super_users(config.originals.get(SUPER_USERS, ""))
+        users = parse_super_users(config.originals.get(SUPER_USERS, ""))
     except ValueError as error:
         raise InvalidConfig(SUPER_USERS, config.originals[SUPER_USERS], str(error)) from None
     allowed = config.originals.get(ALLOW_UNRULED, "").strip().lower()
     if allowed not in ("", "true", "false"):
         raise InvalidConfig(ALLOW_UNRULED, allowed, f"{ALLOW_UNRULED} must be true or false")
+    own = node_principal(config) if name and allowed != "true" else None
+    if own is not None and own not in users:
+        raise InvalidConfig(
+            SUPER_USERS,
+            config.originals.get(SUPER_USERS),
+            f"This node connects to the controllers as {own}, which is no super user: they would refuse it before they "
+            f"have read any rule. Add it: {SUPER_USERS}={';'.join([*sorted(users), own])}",
+        )
+
+
+def node_principal(config: BrokerConfig) -> str | None:
+    """The principal that the controllers know this node by; None if there are no others, or settings do not tell."""
+    names = config.strings("controller.listener.names")
+    if not names or (len(config.strings("controller.quorum.voters")) == 1 and config.is_controller):
+        return None
+    protocol = config.protocols.get(names[0].upper(), "PLAINTEXT")
+    if protocol == "PLAINTEXT":
+        return str(ANONYMOUS)
+    mechanism = config.text("sasl.mechanism.controller.protocol")
+    if not protocol.startswith("SASL") or mechanism != PLAIN:
+        return None
+    values = ListenerValues(DynamicConfigs(config), names[0])
+    text = values.own_mechanism_text(PLAIN, JAAS)
+    try:
+        options = {} if text is None else parse_jaas(JAAS, text).options
+    except ValueError:
+        return None  # refused elsewhere, in words that fit
+    return f"User:{options['username']}" if "username" in options else None
 
 
 def _check_mechanisms(configs: DynamicConfigs, listener: Listener) -> None:
