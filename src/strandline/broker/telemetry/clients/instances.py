@@ -37,6 +37,8 @@ INSTANCES_MAX: Final = 16_384
 # As long as this a client is known after its last request, at the least; Kafka's own figure.
 SILENT_S: Final = 60.0
 _SILENT_INTERVALS: Final = 3
+# Clients count milliseconds.
+_TOLERANCE_S: Final = 0.001
 # How often all clients are looked at for those that are to be forgotten.
 _LOOK_S: Final = 5.0
 
@@ -88,11 +90,11 @@ class ClientInstance:
         """True after an interval, or if it was told to ask again."""
         if self.last_error in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
             return True
-        return now - max(self.asked_at, self.pushed_at) >= self.interval_s
+        return now - max(self.asked_at, self.pushed_at) >= self.interval_s - _TOLERANCE_S
 
     def may_push(self, now: float) -> bool:
         """True once after it asked, since clients choose their first push at random, and then after each interval."""
-        return self.asked_at > self.pushed_at or now - self.pushed_at >= self.interval_s
+        return self.asked_at > self.pushed_at or now - self.pushed_at >= self.interval_s - _TOLERANCE_S
 
 
 class ClientTelemetry:
