@@ -32,7 +32,7 @@ from strandline.config.keys.broker import (
     is_for_one_broker_only,
     synonyms,
 )
-from strandline.config.keys.client_metrics import CLIENT_METRICS_KEYS, subscription_flaw
+from strandline.config.keys.client_metrics import subscription_flaw
 from strandline.config.keys.group import GROUP_KEYS, check_group
 from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.topic_checks import check_topic
@@ -242,7 +242,8 @@ def _alter_client_metrics(
     configs: DynamicConfigs, subscription: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
     current = configs.overrides(CLIENT_METRICS, subscription)
-    altered = _apply(CLIENT_METRICS_KEYS, current, changes, always=False)
+    # Without the keys, as in Kafka: nothing can be appended to or subtracted from these lists.
+    altered = _apply({}, current, changes, always=False)
     if isinstance(altered, RefusedAlteration):
         return altered
     flaw = subscription_flaw(subscription, altered.overrides)
