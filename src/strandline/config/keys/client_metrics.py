@@ -1,6 +1,7 @@
 """Keys of subscriptions to metrics of clients (KIP-714), which are resources of the type CLIENT_METRICS.
 
-A subscription asks the clients that `match` selects for `metrics`, every `interval.ms`. It exists as long as one of its keys is set.
+A subscription asks the clients that `match` selects for `metrics`, every `interval.ms`. It exists as
+long as one of its keys is set.
 """
 
 from __future__ import annotations

@@ -15,21 +15,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import RESERVED_UUIDS, ZERO_UUID, uuid_text
 from strandline.broker.node_context import NodeContext
 from strandline.broker.server.request_context import ClientChannel, RequestContext
-from strandline.broker.telemetry.clients.otlp import EXTRA, MODULE, Point, Pushed, read_push
-from strandline.broker.telemetry.clients.subscriptions import (
-    RequestedMetrics,
-    Subscription,
-    requested_metrics,
-    subscriptions_of,
-)
+from strandline.config.dynamic import CLIENT_METRICS
 from strandline.wire.compression import GZIP, LZ4, NAMES, SNAPPY, ZSTD
 
+if TYPE_CHECKING:  # loaded with the first subscription: most clusters have none
+    from strandline.broker.telemetry.clients.otlp import Point, Pushed
+    from strandline.broker.telemetry.clients.subscriptions import RequestedMetrics, Subscription
+
+# The distribution's extra with the decoder of pushes, and its module.
+EXTRA: Final = "telemetry"
+_DECODER: Final = "opentelemetry.proto.metrics.v1.metrics_pb2"
 # In the order in which clients should prefer them, as Kafka has it.
 COMPRESSION_TYPES: Final = (ZSTD, LZ4, GZIP, SNAPPY)
 # Clients of one broker, as in Kafka; the one that was silent for the longest time goes first.
@@ -67,7 +68,7 @@ class ClientInstance:
     def __init__(self, instance_id: bytes, facts: Mapping[str, str]) -> None:
         self.instance_id = instance_id
         self.facts = facts
-        self.requested = RequestedMetrics(0, (), 0)
+        self.requested: RequestedMetrics
         self.version = -1  # of the subscriptions by which it was asked
         self.asked_at = -math.inf
         self.pushed_at = -math.inf
@@ -132,14 +133,18 @@ class ClientTelemetry:
     def _current_subscriptions(self) -> tuple[Subscription, ...]:
         version = self._node.configs.subscriptions_version
         if version != self._version:
-            self._subscriptions = subscriptions_of(self._node.configs)
             self._version = version
+            self._subscriptions = ()
+            if self._node.configs.names_of(CLIENT_METRICS):
+                from strandline.broker.telemetry.clients.subscriptions import subscriptions_of
+
+                self._subscriptions = subscriptions_of(self._node.configs)
         return self._subscriptions
 
     def _has_decoder(self) -> bool:
         if self._can_read is None:
             try:
-                self._can_read = find_spec(MODULE) is not None
+                self._can_read = find_spec(_DECODER) is not None
             except ModuleNotFoundError:
                 self._can_read = False
         return self._can_read
@@ -173,6 +178,8 @@ class ClientTelemetry:
         data: bytes,
     ) -> None:
         """Takes over what a client pushed. Raises KafkaError."""
+        from strandline.broker.telemetry.clients.otlp import read_push
+
         if instance_id in RESERVED_UUIDS:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, "The client has no instance id; it has to ask for one."
@@ -230,6 +237,8 @@ class ClientTelemetry:
 
     def _heard(self, context: RequestContext, instance_id: bytes, now: float) -> ClientInstance:
         """The client that sent a request, asked anew if subscriptions have changed."""
+        from strandline.broker.telemetry.clients.subscriptions import requested_metrics
+
         self.forget_stale(now)
         subscriptions = self._current_subscriptions()
         instance = self.instances.pop(instance_id, None)

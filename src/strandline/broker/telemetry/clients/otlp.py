@@ -15,10 +15,6 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.telemetry.exposition import COUNTER, GAUGE, HISTOGRAM, escaped, number
 from strandline.wire.compression import CompressionError, TooManyBytes, decompress
 
-# The name of the distribution's extra that has the decoder.
-EXTRA: Final = "telemetry"
-MODULE: Final = "opentelemetry.proto.metrics.v1.metrics_pb2"
-
 # Series of one push. A Java producer that writes to ten topics has some 250.
 SERIES_MAX: Final = 2_000
 # Labels have names of topics, which have 249 characters at the most, and of nodes.
