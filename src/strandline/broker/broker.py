@@ -195,6 +195,7 @@ class Broker(BrokerParts):
         """The image is consistent again: whatever follows it is told."""
         if delta.has_configs:
             self.fetch_policy.configs_changed()
+            self.client_telemetry.configs_changed()
             self.connections.serve_held()  # max.connections may be higher now
             self._follow_certificates()
         for node_id in delta.fenced:

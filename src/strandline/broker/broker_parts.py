@@ -54,6 +54,7 @@ from strandline.broker.server.dispatch import Dispatch
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.broker.server.response_cache import ResponseCache
 from strandline.broker.tasks import TaskScope
+from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.broker.telemetry.health import NodeHealth
 from strandline.broker.telemetry.page import MetricsPage
 from strandline.config import BrokerConfig, DynamicConfigs
@@ -121,6 +122,7 @@ class BrokerParts(ABC):
             network_to_controllers=self.node_networks.to_controllers,
         )
         self.token_keys = TokenKeys(self.node)
+        self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -287,6 +289,7 @@ class BrokerParts(ABC):
             topic_creation=self.topic_creation,
             quorum=self.quorum,
             channel=self.channel,
+            client_telemetry=self.client_telemetry,
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
@@ -326,6 +329,7 @@ class BrokerParts(ABC):
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.clients.collector import ClientMetricsCollector
         from strandline.broker.telemetry.groups import GroupCollector
         from strandline.broker.telemetry.logs import LogCollector
         from strandline.broker.telemetry.metadata import MetadataCollector
@@ -342,6 +346,8 @@ class BrokerParts(ABC):
             page.add(replication.node_families, replication.topic_families, replication.partition_families)
             groups = GroupCollector(node, self.groups, self.lag_monitor(), self.cluster_id)
             logs = LogCollector(node, self.replicas, self.cleaner, self.transactions, self.health)
+            clients = ClientMetricsCollector(node, self.client_telemetry)
             page.add(groups.node_families, groups.lag_families, logs.node_families)
+            page.add(clients.node_families, clients.client_families)
         page.add(metadata.partition_families)
         return page
