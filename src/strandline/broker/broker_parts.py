@@ -65,6 +65,7 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.tls import TlsError
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -90,6 +91,7 @@ class Ports(NamedTuple):
     process: Process
     open_files_max: int
     replica_network: Network | None = None  # for followers' fetches, where their sockets differ
+    web: Web | None = None  # for keys of tokens that are fetched over HTTP
 
 
 class BrokerParts(ABC):
@@ -120,6 +122,7 @@ class BrokerParts(ABC):
             network=ports.network,
             network_to_brokers=self.node_networks.to_brokers,
             network_to_controllers=self.node_networks.to_controllers,
+            web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
         self.client_telemetry = ClientTelemetry(self.node)
