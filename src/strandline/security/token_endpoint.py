@@ -23,7 +23,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRequest:
+class ClientCredentials:
     url: str
     client_id: str
     client_secret: str = field(repr=False)
@@ -32,7 +32,7 @@ class TokenRequest:
 
 
 class TokenEndpoint:
-    def __init__(self, web: Web, clock: Clock, request: TokenRequest) -> None:
+    def __init__(self, web: Web, clock: Clock, request: ClientCredentials) -> None:
         self._web = web
         self._clock = clock
         self._request = request

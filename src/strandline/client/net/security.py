@@ -14,7 +14,7 @@ from strandline.security.exchange import OAUTHBEARER, PLAIN
 from strandline.security.jaas import parse_jaas
 from strandline.security.login import Login, login_of
 from strandline.security.tls_settings import tls_settings
-from strandline.security.token_endpoint import TokenEndpoint, TokenRequest
+from strandline.security.token_endpoint import ClientCredentials, TokenEndpoint
 
 _JAAS: Final = "sasl.jaas.config"
 _TOKEN: Final = "sasl.oauthbearer.token"
@@ -67,7 +67,7 @@ class ClientSecurity:
         return uuid_text(self._random.uuid()) + uuid_text(self._random.uuid())
 
 
-def _token_request(config: ClientConfig) -> TokenRequest:
+def _token_request(config: ClientConfig) -> ClientCredentials:
     text = config.optional_text(_JAAS)
     try:
         options = {} if text is None else parse_jaas(_JAAS, text).options
@@ -80,7 +80,7 @@ def _token_request(config: ClientConfig) -> TokenRequest:
         raise ConfigError(
             f"{prefix}client.id and {prefix}client.secret are missing: {_ENDPOINT} needs them", key=_ENDPOINT
         )
-    return TokenRequest(
+    return ClientCredentials(
         url=config.text(_ENDPOINT),
         client_id=client_id,
         client_secret=secret,
