@@ -13,8 +13,9 @@ from strandline.broker.authorization.node_authorizer import rule_for
 from strandline.broker.authorization.requirement import Requirement
 from strandline.broker.server.api_row import ApiRow, row
 
-# Nobody is asked for rights before it is known who they are, nor the holder of a token's secret.
-OPEN = {17, 18, 36, 39, 40}
+# Nobody is asked for rights before it is known who they are; nor the holder of a token, nor a client that tells
+# what it measures.
+OPEN = {17, 18, 36, 39, 40, 71, 72}
 
 
 def test_a_row_without_the_column_cannot_be_made() -> None:

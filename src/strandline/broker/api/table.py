@@ -14,6 +14,9 @@ from strandline.broker.server.api_row import BOTH, CONTROLLER, row
 API_VERSIONS: Final = 18
 BEFORE_LOGIN: Final = open_to_all("nobody is known before the login")
 BY_TOKEN: Final = open_to_all("for the owner of the token and its renewers, whom the plan knows")
+# Announced only while somebody wants what clients measure (KIP-714).
+TELEMETRY: Final = (71, 72)
+FOR_CLIENTS: Final = open_to_all("clients tell what they measure, of themselves only")
 
 TABLE: Final = {
     each.key: each
@@ -33,16 +36,13 @@ TABLE: Final = {
         row(16, access=by_rule("group_rules.list_groups")),  # ListGroups
         row(17, BOTH, access=BEFORE_LOGIN),  # SaslHandshake
         row(API_VERSIONS, BOTH, access=BEFORE_LOGIN),
-        row(
-            19, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.create_topics")
-        ),  # CreateTopics
-        row(
-            20, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.delete_topics")
-        ),  # DeleteTopics
+        # CreateTopics
+        row(19, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.create_topics")),
+        # DeleteTopics
+        row(20, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.delete_topics")),
         row(21, access=by_rule("topic_rules.delete_records")),  # DeleteRecords
-        row(
-            22, version_max=5, access=by_rule("transaction_rules.init_producer_id")
-        ),  # InitProducerId; version 6 is two-phase commit (KIP-939)
+        # InitProducerId; version 6 is two-phase commit (KIP-939).
+        row(22, version_max=5, access=by_rule("transaction_rules.init_producer_id")),
         row(23, access=by_rule("topic_rules.offset_for_leader_epoch")),  # OffsetForLeaderEpoch
         row(24, access=by_rule("transaction_rules.add_partitions_to_txn")),  # AddPartitionsToTxn
         row(25, access=by_rule("transaction_rules.add_offsets_to_txn")),  # AddOffsetsToTxn
@@ -57,23 +57,19 @@ TABLE: Final = {
         row(34, access=on_cluster(Op.ALTER)),  # AlterReplicaLogDirs
         row(35, access=on_cluster(Op.DESCRIBE)),  # DescribeLogDirs
         row(36, BOTH, access=BEFORE_LOGIN),  # SaslAuthenticate
-        row(
-            37, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.create_partitions")
-        ),  # CreatePartitions
-        row(
-            38, BOTH, controller=True, access=by_rule("admin_rules.create_delegation_token")
-        ),  # CreateDelegationToken
+        # CreatePartitions
+        row(37, BOTH, controller=True, timeout_ms=True, access=by_rule("admin_rules.create_partitions")),
+        # CreateDelegationToken
+        row(38, BOTH, controller=True, access=by_rule("admin_rules.create_delegation_token")),
         row(39, BOTH, controller=True, access=BY_TOKEN),  # RenewDelegationToken
         row(40, BOTH, controller=True, access=BY_TOKEN),  # ExpireDelegationToken
         row(41, BOTH, access=IN_HANDLER),  # DescribeDelegationToken
         row(42, access=by_rule("group_rules.delete_groups")),  # DeleteGroups
         row(43, BOTH, controller=True, timeout_ms=True, access=on_cluster(Op.ALTER)),  # ElectLeaders
-        row(
-            44, BOTH, controller=True, access=by_rule("admin_rules.alter_configs")
-        ),  # IncrementalAlterConfigs
-        row(
-            45, BOTH, controller=True, timeout_ms=True, access=on_cluster(Op.ALTER)
-        ),  # AlterPartitionReassignments
+        # IncrementalAlterConfigs
+        row(44, BOTH, controller=True, access=by_rule("admin_rules.alter_configs")),
+        # AlterPartitionReassignments
+        row(45, BOTH, controller=True, timeout_ms=True, access=on_cluster(Op.ALTER)),
         row(46, BOTH, controller=True, access=on_cluster(Op.DESCRIBE)),  # ListPartitionReassignments
         row(47, access=by_rule("group_rules.offset_delete")),  # OffsetDelete
         row(48, access=on_cluster(Op.DESCRIBE_CONFIGS)),  # DescribeClientQuotas
@@ -99,6 +95,8 @@ TABLE: Final = {
         row(68, access=by_rule("group_rules.consumer_group_heartbeat")),  # ConsumerGroupHeartbeat
         row(69, access=by_rule("group_rules.consumer_group_describe")),  # ConsumerGroupDescribe
         row(70, CONTROLLER, controller=True, access=on_cluster(Op.CLUSTER_ACTION)),  # ControllerRegistration
+        row(71, access=FOR_CLIENTS),  # GetTelemetrySubscriptions
+        row(72, access=FOR_CLIENTS),  # PushTelemetry
         row(73, CONTROLLER, controller=True, access=on_cluster(Op.CLUSTER_ACTION)),  # AssignReplicasToDirs
         row(74, access=on_cluster(Op.DESCRIBE_CONFIGS)),  # ListConfigResources
         row(75, access=IN_HANDLER),  # DescribeTopicPartitions
