@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,5 +135,6 @@ def test_pipeline_shows_no_secret(broker: BrokerProcess, tmp_path: Path) -> None
     (tmp_path / "output").write_text(done.stdout + done.stderr)
     assert done.returncode == 0, done.stderr[-3000:]
     expected = sorted(b"%d" % number for number in range(COUNT))
-    assert sorted(read_all(broker.librdkafka_settings, "piped", COUNT)) == expected
+    rows = [json.loads(row) for row in read_all(broker.librdkafka_settings, "piped", COUNT)]
+    assert sorted(b64decode(row["value"]) for row in rows) == expected
     check_secrets(tmp_path, broker)
