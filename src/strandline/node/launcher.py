@@ -229,8 +229,16 @@ def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> E
     )
 
 
-async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[RunningNode], None]) -> None:
-    """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once."""
+async def serve(
+    config: BrokerConfig,
+    events: Events,
+    on_ready: Callable[[RunningNode], None],
+    before_stop: Callable[[], None] = lambda: None,
+) -> None:
+    """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once.
+
+    `before_stop` ends what needs the node; it runs in a thread, while the node still serves.
+    """
     node = RunningNode(config, events)
     loop = asyncio.get_running_loop()
     stop_requested = asyncio.Event()
@@ -263,6 +271,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     await stop_requested.wait()
     watching.cancel()
     events.info("stopping")
+    await asyncio.to_thread(before_stop)
     await node.stop()
 
 
