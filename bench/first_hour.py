@@ -39,7 +39,8 @@ async def main():
     async with broker() as b, Producer(bootstrap_servers=b.bootstrap) as producer:
         await producer.send_table("rows", pyarrow.table({"value": [b"1", b"2"]}))
         await producer.flush()
-        async with Consumer("rows", bootstrap_servers=b.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
+        settings = {"bootstrap_servers": b.bootstrap, "group_id": "g", "auto_offset_reset": "earliest"}
+        async with Consumer("rows", **settings) as consumer:
             print((await consumer.poll_table(20.0)).num_rows)
 
 asyncio.run(main())

@@ -120,7 +120,7 @@ def test_confluent_creates_lists_and_deletes_topics(bootstrap: str, strandline_t
 def test_confluent_is_told_what_is_wrong_with_a_topic(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     created = admin.create_topics([NewTopic("no such name!", 1)])
-    with pytest.raises(KafkaException, match="INVALID_TOPIC|name"):
+    with pytest.raises(KafkaException, match=r"INVALID_TOPIC|name"):
         created["no such name!"].result(SECONDS_MAX)
 
 
@@ -139,9 +139,11 @@ def test_aiokafka_reads_what_it_wrote(bootstrap: str, topic: str) -> None:
 
 def test_aiokafka_commits_a_transaction(bootstrap: str, topic: str) -> None:
     async def run() -> None:
-        async with AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=topic) as producer:
-            async with producer.transaction():
-                await producer.send_and_wait(topic, b"committed")
+        async with (
+            AIOKafkaProducer(bootstrap_servers=bootstrap, transactional_id=topic) as producer,
+            producer.transaction(),
+        ):
+            await producer.send_and_wait(topic, b"committed")
 
     asyncio.run(run())
     assert values_of(read(bootstrap, topic, 1)) == [b"committed"]

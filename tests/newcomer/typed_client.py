@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from strandline.client import Admin, Consumer, ConsumerRecord, NewTopic, Producer, TopicPartition
-from strandline.client import sync
+from strandline.client import Admin, Consumer, ConsumerRecord, NewTopic, Producer, TopicPartition, sync
 from strandline.testing import broker
 
 

@@ -77,7 +77,7 @@ def call(options: argparse.Namespace) -> int:
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535 is")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: give a number from 0 to 65535")
     return int(text)
 
 
