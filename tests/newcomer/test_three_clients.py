@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -34,11 +34,9 @@ def bootstrap(strandline_broker: BrokerProcess) -> str:
 
 
 @pytest.fixture
-def topic(strandline_topic: str, bootstrap: str) -> str:
+def topic(strandline_topic: str, strandline_topic_factory: Callable[..., str]) -> str:
     """A topic that exists: a consumer may come first."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(strandline_topic, 1)])[strandline_topic].result(SECONDS_MAX)
-    return strandline_topic
+    return strandline_topic_factory(strandline_topic)
 
 
 def write(bootstrap: str, topic: str, values: list[bytes], **settings: Any) -> None:

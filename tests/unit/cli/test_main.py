@@ -39,7 +39,7 @@ def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["up", "--port", port])
-    assert f"--port: {port} is not a port: a number from 0 to 65535 is" in capsys.readouterr().err
+    assert f"--port: {port} is not a port: give a number from 0 to 65535" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("nodes", ["0", "16", "many"])
