@@ -71,7 +71,7 @@ sim: $(VENV)/.dev
 	@$(BIN)/python -m tests.sim.search_mutants --clients --seconds $(SIM_MUTANT_SECONDS)
 
 soak: $(VENV)/.dev
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim \
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security \
 		tests/system/cluster/test_orderly_restarts.py tests/system/long_run \
 		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py tests/spark/test_demo.py \
 		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py \

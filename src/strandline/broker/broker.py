@@ -81,7 +81,7 @@ class Broker(BrokerParts):
         ports = {}
         network = self.node.network
         for listener in self.config.broker_listeners:
-            security = self._security_of(listener)
+            security = await self._security_of(listener)
             acceptor = self._acceptor(listener, security)
             opened = await network.listen(
                 listener.host, listener.port, acceptor, None if security is None else security.tls
@@ -90,7 +90,7 @@ class Broker(BrokerParts):
             ports[listener.name] = opened.port
         if has_others(self.config) or not self.config.is_broker:
             for listener in self.config.controller_listeners:
-                security = self._security_of(listener)
+                security = await self._security_of(listener)
                 acceptor = self._acceptor(listener, security, is_controller=True)
                 tls = None if security is None else security.tls
                 self._listeners.append(await network.listen(listener.host, listener.port, acceptor, tls))
@@ -104,12 +104,12 @@ class Broker(BrokerParts):
             for listener in self.config.advertised_listeners
         )
 
-    def _security_of(self, listener: Listener) -> ListenerSecurity | None:
+    async def _security_of(self, listener: Listener) -> ListenerSecurity | None:
         """The security of a listener that has some."""
         if listener.protocol == "PLAINTEXT":
             return None
         security = ListenerSecurity(self.node, listener, self.token_keys)
-        security.prepare()
+        await security.prepare()
         self.secured.append(security)
         return security
 
@@ -195,6 +195,7 @@ class Broker(BrokerParts):
         """The image is consistent again: whatever follows it is told."""
         if delta.has_configs:
             self.fetch_policy.configs_changed()
+            self.client_telemetry.configs_changed()
             self.connections.serve_held()  # max.connections may be higher now
             self._follow_certificates()
         for node_id in delta.fenced:

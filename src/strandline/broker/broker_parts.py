@@ -54,6 +54,7 @@ from strandline.broker.server.dispatch import Dispatch
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.broker.server.response_cache import ResponseCache
 from strandline.broker.tasks import TaskScope
+from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.broker.telemetry.health import NodeHealth
 from strandline.broker.telemetry.page import MetricsPage
 from strandline.config import BrokerConfig, DynamicConfigs
@@ -64,6 +65,7 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.tls import TlsError
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -89,6 +91,7 @@ class Ports(NamedTuple):
     process: Process
     open_files_max: int
     replica_network: Network | None = None  # for followers' fetches, where their sockets differ
+    web: Web | None = None  # for keys of tokens that are fetched over HTTP
 
 
 class BrokerParts(ABC):
@@ -119,8 +122,10 @@ class BrokerParts(ABC):
             network=ports.network,
             network_to_brokers=self.node_networks.to_brokers,
             network_to_controllers=self.node_networks.to_controllers,
+            web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
+        self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -287,6 +292,7 @@ class BrokerParts(ABC):
             topic_creation=self.topic_creation,
             quorum=self.quorum,
             channel=self.channel,
+            client_telemetry=self.client_telemetry,
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
@@ -326,6 +332,7 @@ class BrokerParts(ABC):
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.clients.collector import ClientMetricsCollector
         from strandline.broker.telemetry.groups import GroupCollector
         from strandline.broker.telemetry.logs import LogCollector
         from strandline.broker.telemetry.metadata import MetadataCollector
@@ -342,6 +349,8 @@ class BrokerParts(ABC):
             page.add(replication.node_families, replication.topic_families, replication.partition_families)
             groups = GroupCollector(node, self.groups, self.lag_monitor(), self.cluster_id)
             logs = LogCollector(node, self.replicas, self.cleaner, self.transactions, self.health)
+            clients = ClientMetricsCollector(node, self.client_telemetry)
             page.add(groups.node_families, groups.lag_families, logs.node_families)
+            page.add(clients.node_families, clients.client_families)
         page.add(metadata.partition_families)
         return page

@@ -19,6 +19,7 @@ NO_LEADER_CHANGE: Final = -2
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
 BROKER_LOGGER_RESOURCE: Final = 8
+CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
 
 # Of a replica whose broker has not said which of its directories has it (KIP-858).

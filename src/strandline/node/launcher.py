@@ -26,6 +26,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.network import BACKLOG, TcpNetwork, check_address
 from strandline.node.process import RealProcess, raise_open_file_limit, stop_signals
 from strandline.node.random import RealRandom
+from strandline.node.web import RealWeb
 from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
 from strandline.telemetry.events import Events
@@ -163,6 +164,7 @@ class RunningNode:
             replica_network=_replica_network(config),
             process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
+            web=RealWeb(),
         )
         self.broker = Broker(ports, config, events)
         self._config = config

@@ -1,7 +1,8 @@
-"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers and groups, with where it comes from.
+"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers, groups and
+client metrics subscriptions, with where it comes from.
 
 Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: the loggers of
-a broker are those of its parts; client metrics subscriptions, of which there are none, are refused.
+a broker are those of its parts.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import DescribedConfig
-from strandline.config.describe import describe_broker, describe_group, describe_topic
+from strandline.config.describe import (
+    describe_broker,
+    describe_client_metrics,
+    describe_group,
+    describe_topic,
+)
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
@@ -107,6 +114,10 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_broker(services.node.node_id, name)
         return describe_loggers(services.node.events, wanted)
+    if resource.resource_type == CLIENT_METRICS_RESOURCE:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+        return describe_client_metrics(services.configs, name, wanted)
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")

@@ -22,6 +22,7 @@ from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
 from strandline.broker.server.response_cache import ResponseCache
+from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.config import DynamicConfigs
 from strandline.controller.image import ClusterImage
 from strandline.ports.clock import Clock
@@ -51,4 +52,5 @@ class Services:
     topic_creation: AutoTopicCreation
     quorum: RaftNode
     channel: ControllerChannel
+    client_telemetry: ClientTelemetry
     controller: ControllerRuntime | None  # on a node that is one

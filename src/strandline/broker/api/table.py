@@ -10,6 +10,8 @@ from typing import Final
 from strandline.broker.server.api_row import BOTH, CONTROLLER, row
 
 API_VERSIONS: Final = 18
+# Announced only while somebody wants what clients measure (KIP-714).
+TELEMETRY: Final = (71, 72)
 
 TABLE: Final = {
     each.key: each
@@ -80,6 +82,8 @@ TABLE: Final = {
         row(68),  # ConsumerGroupHeartbeat
         row(69),  # ConsumerGroupDescribe
         row(70, CONTROLLER, controller=True),  # ControllerRegistration
+        row(71),  # GetTelemetrySubscriptions
+        row(72),  # PushTelemetry
         row(73, CONTROLLER, controller=True),  # AssignReplicasToDirs
         row(74),  # ListConfigResources
         row(75),  # DescribeTopicPartitions
