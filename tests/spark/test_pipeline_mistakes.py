@@ -257,7 +257,7 @@ def test_records_that_retention_will_delete_are_warned_of(
     admin.create_topic(topic, partitions=2)
     admin.create_topic(f"{topic}-out")
     with Producer(bootstrap_servers=bootstrap) as producer:
-        for timestamp_ms in (1_600_000_000_000, recent_ms()):
+        for timestamp_ms in (recent_ms() - 30 * 86_400_000, recent_ms()):
             producer.send(topic, b"x", b"k", timestamp_ms=timestamp_ms)
     text = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", f"topic: {topic}")
     text = text.replace("topic: big-orders", f"topic: {topic}-out")

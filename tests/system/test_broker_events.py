@@ -16,6 +16,7 @@ from strandline.client.errors import KafkaError
 from strandline.client.sync import Admin
 from strandline.telemetry.events import LIMITED_LINES
 from strandline.testing import BrokerProcess
+from tests.record_times import recent_ms
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +65,8 @@ def test_records_older_than_retention_are_told_once_a_topic(broker: BrokerProces
     )["old"].result(10)
     producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(4):
-        producer.produce("old", b"x", partition=number % 2, timestamp=1_600_000_000_000)
-        producer.produce("kept", b"x", timestamp=1_600_000_000_000)
+        producer.produce("old", b"x", partition=number % 2, timestamp=recent_ms() - 30 * 86_400_000)
+        producer.produce("kept", b"x", timestamp=recent_ms() - 30 * 86_400_000)
         producer.produce("told-new", b"x")
         assert producer.flush(20) == 0
     told(

@@ -10,7 +10,7 @@
         ... c.bootstrap ...
 
 The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_own_broker`,
-`strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`. Their brokers take settings
+`strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`. Brokers take settings
 from the ini file (`strandline_settings`) and from the marker of a test (`strandline_settings(num_partitions=3)`).
 """
 

@@ -32,7 +32,7 @@ def test_without_a_command_there_is_nothing_to_do(capsys: pytest.CaptureFixture[
 def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
     options = build_parser(["up"]).parse_args(["up"])
     assert (options.port, options.data, options.ephemeral) == (9092, "./strandline-data", False)
-    assert (options.log_format, options.log_level) == ("text", "info")
+    assert (options.log_format, options.log_level) == ("text", None)
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
