@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.broker.api.k18_api_versions import respond_to_unknown_version
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -125,6 +126,11 @@ class BrokerParts(ABC):
             web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
+        self.authorizer = (
+            NodeAuthorizer(self.node, {row.key: row.authorization for row in TABLE.values()})
+            if config.text("authorizer.class.name")
+            else None
+        )
         self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
@@ -208,6 +214,7 @@ class BrokerParts(ABC):
         )
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
+            self.controller_runtime.authorizer = self.authorizer
         self.channel = ControllerChannel(node, self.quorum, self.controller_runtime)
         self.lifecycle = BrokerLifecycle(
             node, self.channel, self.quorum, self.cluster_id, self.replicas.directories
@@ -273,6 +280,7 @@ class BrokerParts(ABC):
             image=node.image,
             configs=node.configs,
             clock=node.clock,
+            authorizer=self.authorizer,
             cluster_id=self.cluster_id,
             replicas=self.replicas,
             flusher=self.flusher,
@@ -296,7 +304,11 @@ class BrokerParts(ABC):
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
-            TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
+            TABLE,
+            "strandline.broker.api",
+            self.services,
+            {API_VERSIONS: respond_to_unknown_version},
+            self.authorizer,
         )
         self._server = ServerContext(
             node=node,
