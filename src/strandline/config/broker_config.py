@@ -76,4 +76,4 @@ def _advice(name: str) -> str:
         synonyms = SYNONYMS.get(name)
         default = f"; its default for all topics is {synonyms[0].name}" if synonyms else ""
         return f"{name} is a key of topics, not of brokers{default}"
-    return f"{name} is no key that Strandline knows{nearest(name, BROKER_KEYS)}"
+    return f"Strandline has no setting {name}{nearest(name, BROKER_KEYS)}"

@@ -33,6 +33,7 @@ from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.batch_refusal import BatchRefusal, note_refused
 from strandline.broker.api.data_access import denied_pieces
+from strandline.broker.api.expired_records import note_expired
 from strandline.broker.api.leader_hints import LeaderHints
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
@@ -303,6 +304,8 @@ def _append(
     metrics.produce_requests += 1
     metrics.bytes_in += len(records)
     metrics.messages_in += header.record_count
+    if 0 <= replica.expires_after_ms < now_ms - header.max_timestamp:
+        note_expired(services, replica, header.max_timestamp)
     log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)
