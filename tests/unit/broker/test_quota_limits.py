@@ -7,7 +7,7 @@ import pytest
 from strandline.base.quota_windows import RateWindow
 from strandline.broker.api.table import TABLE
 from strandline.broker.quotas.client_quotas import throttle_time_place
-from strandline.broker.quotas.limits import Limits
+from strandline.broker.quotas.limits import QuotaLimits
 from strandline.controller.image import ClusterImage
 from strandline.wire.records.metadata import ClientQuotaRecord, QuotaEntity
 
@@ -29,8 +29,8 @@ def apply(image: ClusterImage, entity: dict[str, str | None], rate: float, *, re
     image.apply(ClientQuotaRecord(entity=named, key=KEY, value=rate, remove=remove))
 
 
-def limits_of(image: ClusterImage) -> Limits[RateWindow]:
-    return Limits(image, KEY, lambda: RateWindow(1.0, 11))
+def limits_of(image: ClusterImage) -> QuotaLimits[RateWindow]:
+    return QuotaLimits(image, KEY, lambda: RateWindow(1.0, 11))
 
 
 def test_the_most_specific_quota_holds() -> None:

@@ -20,7 +20,7 @@ from strandline.base.buffers import Buffer
 from strandline.base.quota_windows import RateWindow
 from strandline.broker.authorization.requirement import Requirement
 from strandline.broker.node_context import NodeContext
-from strandline.broker.quotas.limits import Limit, Limits
+from strandline.broker.quotas.limits import QuotaLimit, QuotaLimits
 from strandline.controller.client_quotas import (
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
@@ -64,9 +64,9 @@ class ClientQuotas:
         self._width_s = float(node.config.int("quota.window.size.seconds"))
         self._samples = node.config.int("quota.window.num")
         new_window = partial(RateWindow, self._width_s, self._samples)
-        self._producers = Limits(node.image, PRODUCER_BYTE_RATE, new_window)
-        self._consumers = Limits(node.image, CONSUMER_BYTE_RATE, new_window)
-        self._requests = Limits(node.image, REQUEST_PERCENTAGE, new_window)
+        self._producers = QuotaLimits(node.image, PRODUCER_BYTE_RATE, new_window)
+        self._consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
+        self._requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
         self._places: dict[tuple[int, int], int | None] = {}
         # False while there is no quota for clients: then nothing here is called.
         self.is_active = False
@@ -139,7 +139,7 @@ class ClientQuotas:
         return self._places[api_key, version]
 
 
-def _used(limit: Limit[RateWindow] | None, value: float, now: float) -> float:
+def _used(limit: QuotaLimit[RateWindow] | None, value: float, now: float) -> float:
     if limit is None:
         return 0.0
     limit.window.record(value, now)

@@ -23,7 +23,7 @@ def entities_of(user: str, client_id: str) -> Iterator[QuotaKey]:
         yield ((CLIENT_ID, client_name),)
 
 
-class Limit(Generic[W]):
+class QuotaLimit(Generic[W]):
     """A quota, and what has been used of it by all who share it."""
 
     __slots__ = ("rate", "window")
@@ -33,7 +33,7 @@ class Limit(Generic[W]):
         self.window = window
 
 
-class Limits(Generic[W]):
+class QuotaLimits(Generic[W]):
     """The limits of one kind of quota, by user and client id."""
 
     def __init__(self, image: ClusterImage, key: str, new_window: Callable[[], W]) -> None:
@@ -41,11 +41,11 @@ class Limits(Generic[W]):
         self._key = key
         self._new_window = new_window
         self._version = -1
-        self._found: dict[tuple[str, str], Limit[W] | None] = {}
+        self._found: dict[tuple[str, str], QuotaLimit[W] | None] = {}
         # Those that share a quota by a user alone, or by a client id alone, have the other name empty.
         self._windows: dict[tuple[str, str], W] = {}
 
-    def of(self, user: str, client_id: str) -> Limit[W] | None:
+    def of(self, user: str, client_id: str) -> QuotaLimit[W] | None:
         """The limit of a client; None if it has none."""
         if self._version != self._image.quotas_version:
             self._version = self._image.quotas_version
@@ -58,14 +58,14 @@ class Limits(Generic[W]):
             limit = self._found[user, client_id] = self._find(user, client_id)
             return limit
 
-    def _find(self, user: str, client_id: str) -> Limit[W] | None:
+    def _find(self, user: str, client_id: str) -> QuotaLimit[W] | None:
         quotas = self._image.client_quotas
         for entity in entities_of(user, client_id):
             rate = quotas.get(entity, {}).get(self._key)
             if rate is not None:
                 kinds = [kind for kind, _ in entity]
                 shared = (user if USER in kinds else "", client_id if CLIENT_ID in kinds else "")
-                return Limit(rate, self._window(shared))
+                return QuotaLimit(rate, self._window(shared))
         return None
 
     def _window(self, shared: tuple[str, str]) -> W:

@@ -13,7 +13,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.quota_windows import TokenBucket
 from strandline.broker.authorization.reduction import Reduction, without_denied
 from strandline.broker.node_context import NodeContext
-from strandline.broker.quotas.limits import Limit, Limits
+from strandline.broker.quotas.limits import QuotaLimit, QuotaLimits
 from strandline.controller.client_quotas import CONTROLLER_MUTATION_RATE
 from strandline.controller.image import TopicState
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
@@ -36,7 +36,7 @@ class MutationQuota:
         self._clock = node.clock
         self._image = node.image
         self._partitions_default = config.int("num.partitions")
-        self._limits = Limits(node.image, CONTROLLER_MUTATION_RATE, partial(TokenBucket, float(seconds)))
+        self._limits = QuotaLimits(node.image, CONTROLLER_MUTATION_RATE, partial(TokenBucket, float(seconds)))
 
     def reduce(self, user: str, client_id: str, request: Request, version: int) -> Reduction | None:
         """The part of a request that the quota has room for; None if the request has no quota."""
@@ -64,14 +64,14 @@ class MutationQuota:
         merge = reduction.merge
         return Reduction(reduction.request, lambda response: self._told(limit, merge(response)))
 
-    def _takes(self, limit: Limit[TokenBucket], count: int) -> bool:
+    def _takes(self, limit: QuotaLimit[TokenBucket], count: int) -> bool:
         now = self._clock.monotonic()
         if limit.window.throttle_s(limit.rate, now) > 0:
             return False
         limit.window.spend(count, limit.rate, now)
         return True
 
-    def _told(self, limit: Limit[TokenBucket], response: Any) -> Any:
+    def _told(self, limit: QuotaLimit[TokenBucket], response: Any) -> Any:
         throttle_s = limit.window.throttle_s(limit.rate, self._clock.monotonic())
         response.throttle_time_ms = max(response.throttle_time_ms, round(throttle_s * 1000))
         return response
