@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
@@ -13,6 +14,8 @@ from confluent_kafka.admin import AdminClient
 from strandline.cli.main import main
 from strandline.client import Acl
 from strandline.testing import BrokerProcess, running_broker
+from strandline.wire.api.k69_consumer_group_describe import ConsumerGroupDescribeRequest
+from tests.compat.wire import WireClient
 
 WAIT_S = 20.0
 
@@ -75,5 +78,14 @@ def test_a_regular_expression_of_a_consumer_group_finds_what_may_be_described(
     deadline = time.monotonic() + WAIT_S
     while not consumer.assignment() and time.monotonic() < deadline:
         consumer.poll(0.2)
-    assert {partition.topic for partition in consumer.assignment()} == {"seen-1"}
+    with WireClient(broker.bootstrap) as client:
+        described: Any = client.call(
+            ConsumerGroupDescribeRequest(group_ids=("regex",), include_authorized_operations=False), 1
+        )
+    (group,) = described.groups
+    assert group.error_code == 0, "a topic that may not be described was assigned"
+    assigned = {
+        topic.topic_name for member in group.members for topic in member.target_assignment.topic_partitions
+    }
+    assert assigned == {"seen-1"}
     consumer.close()
