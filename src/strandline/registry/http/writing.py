@@ -152,7 +152,7 @@ class WriteOperations:
         return await self._write(
             exchange,
             lambda state: settings_changes.plan_mode_update(state, subject, mode, is_forced=is_forced),
-            lambda _: Reply({} if mode is None else {"mode": body["mode"]}),
+            lambda _: Reply({"mode": body["mode"]}),
         )
 
     async def _delete_mode(self, exchange: Exchange) -> Reply:

@@ -57,7 +57,7 @@ def canonicalize(
                 parsed = parsed.normalized()
         except (InvalidSchema, RecursionError) as error:
             raise errors.invalid_schema(
-                f"Invalid schema {request.shown(subject)}, details: {error}"
+                f"Invalid schema {request.shown(subject, has_numbers=True)}, details: {error}"
             ) from error
     return replace(request, type=parsed.type, text=parsed.text, references=parsed.references), parsed
 

@@ -8,7 +8,7 @@ from typing import Final
 from strandline.registry import errors
 from strandline.registry.formats.parsed import InvalidSchema, ParsedSchema, Reference
 from strandline.registry.formats.parsing import parse_schema
-from strandline.registry.model.requests import RegisterRequest
+from strandline.registry.model.requests import RegisterRequest, shown_references
 from strandline.registry.model.state import RegistryState
 from strandline.registry.model.stored_schema import StoredSchema
 from strandline.registry.model.subjects import within_parent
@@ -127,12 +127,8 @@ def find_referenced(
 def _detailed(subject: str, request: RegisterRequest, error: InvalidSchema) -> str:
     if request.type != "AVRO":
         return f"Invalid schema of type {request.type}, details: {error}"
-    references = "[" + ", ".join(shown_reference(each) for each in request.references) + "]"
     return (
-        f"Invalid schema {request.shown(subject)} with refs {references} "
+        f"Invalid schema {request.shown(subject)} with refs {shown_references(request.references)} "
         f"of type {request.type}, details: {error}"
     )
 
-
-def shown_reference(reference: Reference) -> str:
-    return f"{{name='{reference.name}', subject='{reference.subject}', version={reference.version}}}"
