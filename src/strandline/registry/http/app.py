@@ -7,6 +7,7 @@ when a schema is deleted for good.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -26,6 +27,8 @@ _KEPT_MAX: Final = 10_000  # responses about ids
 _KEPT_PATH: Final = b"/schemas/ids/"
 # What may be known elsewhere: the topic is read to its end before one of these is returned.
 _UNKNOWN: Final = (40401, 40402, 40403, 40404, 40408, 40409)
+
+_log = logging.getLogger(__name__)
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -57,6 +60,9 @@ class RegistryApp:
             reply = await self._reply(scope, receive)
         except RegistryError as error:
             reply = error_reply(error)
+        except Exception:  # a mistake of ours: it is logged whole, and costs one request
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            reply = error_reply(RegistryError(500, 500, "Internal Server Error"))
         body = reply.encoded()
         if reply.status == 200 and content_type == V1_JSON and scope["method"] == "GET":
             self._keep(scope, body)

@@ -109,8 +109,6 @@ class _Parts:
 
     def collect(self) -> list[SchemaNode]:
         value = self._value
-        for keyword in ("definitions", "$defs"):
-            self._check_definitions(keyword)
         ref = value.get("$ref", value.get("$dynamicRef", value.get("$recursiveRef")))
         if ref is not None:
             return [self._reference(ref)]
@@ -125,11 +123,6 @@ class _Parts:
             parts.append(SchemaNode("const", source=value["const"], values=[value["const"]]))
         declared, typed = self._typed()
         return parts + typed + self._implied(declared)
-
-    def _check_definitions(self, keyword: str) -> None:
-        found = self._value.get(keyword)
-        if found is not None:
-            self._require(isinstance(found, dict), keyword, "an object")
 
     def _reference(self, ref: Any) -> SchemaNode:
         self._require(isinstance(ref, str), "$ref", "text")
@@ -210,6 +203,7 @@ class _Parts:
         for keyword in ("minimum", "maximum", "multipleOf"):
             if keyword in value:
                 self._require(_is_number(value[keyword]), keyword, "a number")
+                self._require(keyword != "multipleOf" or value[keyword] != 0, keyword, "a number other than zero")
                 node.limits[keyword] = value[keyword]
         for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             exclusive = value.get(keyword)
