@@ -22,6 +22,9 @@ class Rest:
         self.url = url
         self._connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
 
+    def __del__(self) -> None:
+        self._connection.close()
+
     def __call__(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:

@@ -99,8 +99,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
     began = time.monotonic()
     try:
         cluster.start()
-        if cluster.security is None:  # the registry beside a secured cluster is started by hand
-            registry.start(cluster.bootstrap)
+        registry.start(cluster.bootstrap, cluster.security)
         _stay(cluster, options, asked, began, registry.line)
     finally:
         print("stopping", flush=True)
@@ -167,7 +166,7 @@ def _greeting(
     cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool, registry: str
 ) -> str:
     if cluster.security is not None:
-        return secure_greeting(cluster.bootstrap, cluster.security)
+        return secure_greeting(cluster.bootstrap, cluster.security, registry)
     where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (

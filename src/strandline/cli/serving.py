@@ -58,10 +58,10 @@ def up(options: argparse.Namespace) -> int:
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
 
     def on_ready(node: RunningNode) -> None:
+        registry.start(node.bootstrap, security)
         if security is not None:
-            print(_secure_greeting(node.bootstrap, security), flush=True)
+            print(_secure_greeting(node.bootstrap, security, registry.line), flush=True)
             return
-        registry.start(node.bootstrap)
         _greet(node, data, options.ephemeral, notes, registry.line)
 
     try:
@@ -87,10 +87,10 @@ def up(options: argparse.Namespace) -> int:
             shutil.rmtree(f"{data}{SECURITY}", ignore_errors=True)
 
 
-def _secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+def _secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: str) -> str:
     from strandline.cli.node.secure_greeting import secure_greeting
 
-    return secure_greeting(bootstrap, security)
+    return secure_greeting(bootstrap, security, registry)
 
 
 def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:

@@ -9,9 +9,12 @@ from typing import Any, Final
 import uvicorn
 
 from strandline.base.waiting import all_ended
+from strandline.node.tls_contexts import TlsContext
 from strandline.node.workers import ThreadWorkers
 from strandline.registry.http.app import RegistryApp
 from strandline.registry.http.forwarding import HttpForwarder
+from strandline.registry.service.listener_settings import ListenerSettings
+from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 from strandline.registry.service.settings import RegistrySettings
 
@@ -26,16 +29,24 @@ class RegistryStopped(Exception):
 
 
 async def serve_registry(
-    settings: RegistrySettings, listener: Any, on_ready: Callable[[Registry], None]
+    settings: RegistrySettings,
+    listener: Any,
+    on_ready: Callable[[Registry], None],
+    access: ListenerSettings = ListenerSettings(),
 ) -> None:
     """Serves on a bound socket until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
     parsing, forwarding = ThreadWorkers(_PARSING_THREADS), ThreadWorkers(_FORWARDING_THREADS)
+    logins = None if access.realm is None else ClusterLogins(settings.client, access.realm)
+    listens = None if access.tls is None else TlsContext(access.tls, is_server=True)
+    connects = None if access.tls is None else TlsContext(access.tls, is_server=False)
     registry = Registry(settings)
     try:
         await registry.start()
-        forwarder = HttpForwarder(forwarding, settings.forward_timeout_seconds)
+        forwarder = HttpForwarder(
+            forwarding, settings.forward_timeout_seconds, None if connects is None else connects.context
+        )
         config = uvicorn.Config(
-            RegistryApp(registry, parsing, forwarder),
+            RegistryApp(registry, parsing, forwarder, logins),
             http="httptools",
             loop="none",
             ws="none",
@@ -47,6 +58,9 @@ async def serve_registry(
             backlog=_BACKLOG,
             timeout_graceful_shutdown=5,
         )
+        config.load()
+        if listens is not None:
+            config.ssl = listens.context
         server = uvicorn.Server(config)
         watching = asyncio.create_task(_watch(registry, server, on_ready))
         try:

@@ -19,6 +19,7 @@ from strandline.registry.http.paths import cut_path, enter_context, find_operati
 from strandline.registry.http.reading import ReadOperations
 from strandline.registry.http.writing import Forwarder, WriteOperations
 from strandline.registry.model.queries import resolve_alias
+from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # a schema of a megabyte, escaped as JSON in JSON
@@ -36,8 +37,16 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class RegistryApp:
-    def __init__(self, registry: Registry, workers: Workers, forwarder: Forwarder) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        workers: Workers,
+        forwarder: Forwarder,
+        logins: ClusterLogins | None = None,
+    ) -> None:
+        """With `logins` every request needs a name and a password."""
         self._registry = registry
+        self._logins = logins
         self._reads = ReadOperations(registry, workers).handlers
         self._writes = WriteOperations(registry, workers, forwarder).handlers
         self._methods: dict[str, list[str]] = {}
@@ -49,6 +58,8 @@ class RegistryApp:
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await _live(receive, send)
+            return
+        if self._logins is not None and not await self._may_enter(self._logins, scope, send):
             return
         kept = self._kept_response(scope)
         if kept is not None:
@@ -67,6 +78,18 @@ class RegistryApp:
         if reply.status == 200 and content_type == V1_JSON and scope["method"] == "GET":
             self._keep(scope, body)
         await _respond(send, reply.status, content_type, b"" if scope["method"] == "HEAD" else body)
+
+    async def _may_enter(self, logins: ClusterLogins, scope: Message, send: Send) -> bool:
+        """True if the request has a login of the cluster; otherwise the response is sent."""
+        try:
+            if await logins.is_accepted(_header(scope, b"authorization")):
+                return True
+            refusal = RegistryError(401, 401, "Unauthorized")
+        except RegistryError as error:
+            refusal = error
+        asks = ((b"www-authenticate", f'Basic realm="{logins.realm}"'.encode()),) if refusal.status == 401 else ()
+        await _respond(send, refusal.status, V1_JSON, error_reply(refusal).encoded(), asks)
+        return False
 
     async def _reply(self, scope: Message, receive: Receive) -> Reply:
         exchange, name = await self._read(scope, receive)
@@ -148,8 +171,10 @@ async def _read_body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-async def _respond(send: Send, status: int, content_type: str, body: bytes) -> None:
-    headers = [(b"content-length", str(len(body)).encode())]
+async def _respond(
+    send: Send, status: int, content_type: str, body: bytes, more: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    headers = [(b"content-length", str(len(body)).encode()), *more]
     if status != 204:
         headers.append((b"content-type", content_type.encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
