@@ -112,7 +112,17 @@ def test_no_id_is_lost_or_given_twice_when_brokers_and_instances_are_killed(tmp_
 
 
 def test_the_registry_of_up_with_three_nodes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "strandline.cli.main", "up", "--nodes", "3", "--port", "0", "--ephemeral"]
+    command = [
+        sys.executable,
+        "-m",
+        "strandline.cli.main",
+        "up",
+        "--nodes",
+        "3",
+        "--port",
+        "0",
+        "--ephemeral",
+    ]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -161,7 +171,9 @@ def test_beside_apache_kafka(apache_kafka: ApacheKafka, tmp_path: Path) -> None:
         assert len(load.acknowledged) > 10
         check(load, instances)
     keys = []
-    with Consumer(bootstrap_servers=apache_kafka.bootstrap, auto_offset_reset="earliest", group_id="g") as reader:
+    with Consumer(
+        bootstrap_servers=apache_kafka.bootstrap, auto_offset_reset="earliest", group_id="g"
+    ) as reader:
         reader.subscribe(["_schemas"])
         while len(keys) < len(load.acknowledged):
             keys += [record.key for record in reader.poll(10.0)]

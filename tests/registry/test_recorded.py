@@ -106,6 +106,8 @@ def test_our_responses_are_confluents(name: str, fresh_registry: RegistryProcess
         got = comparable(method, path, got, numbering)
         count += 1
         if status is not None and json.dumps([got_status, got]) != json.dumps([status, response]):
-            wrong.append(f"{method} {path} {body}\n  Confluent {status} {response}\n  ours      {got_status} {got}")
+            wrong.append(
+                f"{method} {path} {body}\n  Confluent {status} {response}\n  ours      {got_status} {got}"
+            )
     assert count >= 200
     assert not wrong, f"{len(wrong)} of {count} differ:\n" + "\n".join(wrong[:5])

@@ -43,7 +43,9 @@ def ask(
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DevelopmentSecurity, list[RegistryProcess]]]:
+def secured(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[DevelopmentSecurity, list[RegistryProcess]]]:
     """Two instances beside a broker with TLS and SCRAM."""
     home = tmp_path_factory.mktemp("secured")
     with running_broker(security="SASL_SSL") as broker, ExitStack() as stack:

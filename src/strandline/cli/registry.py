@@ -84,8 +84,8 @@ def call(options: argparse.Namespace) -> int:
         return _fail(f"the registry needs more packages: {HOW_TO_INSTALL}", USAGE)
     from strandline.client.errors import KafkaError
     from strandline.node import loop
-    from strandline.registry.formats.levels import LEVELS
     from strandline.ports.tls import TlsError
+    from strandline.registry.formats.levels import LEVELS
     from strandline.registry.server import RegistryStopped
     from strandline.registry.service.listener_settings import listener_settings
     from strandline.registry.storage.topic import UnusableTopic

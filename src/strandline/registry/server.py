@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 import uvicorn
 
 from strandline.base.waiting import all_ended
+from strandline.node.subprocess_call import call_in_subprocess
 from strandline.node.tls_contexts import TlsContext
 from strandline.node.workers import ThreadWorkers
 from strandline.registry.http.app import RegistryApp
@@ -18,9 +21,11 @@ from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 from strandline.registry.service.settings import RegistrySettings
 
+_OPEN: Final = ListenerSettings()  # plain HTTP, without logins
 _PARSING_THREADS: Final = 2
 _FORWARDING_THREADS: Final = 8
 _LOOK_SECONDS: Final = 1.0
+_SWITCH_SECONDS: Final = 0.001  # after which a thread that parses lets the loop run
 _BACKLOG: Final = 2048
 
 
@@ -32,16 +37,20 @@ async def serve_registry(
     settings: RegistrySettings,
     listener: Any,
     on_ready: Callable[[Registry], None],
-    access: ListenerSettings = ListenerSettings(),
+    access: ListenerSettings = _OPEN,
 ) -> None:
     """Serves on a bound socket until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
     parsing, forwarding = ThreadWorkers(_PARSING_THREADS), ThreadWorkers(_FORWARDING_THREADS)
     logins = None if access.realm is None else ClusterLogins(settings.client, access.realm)
     listens = None if access.tls is None else TlsContext(access.tls, is_server=True)
     connects = None if access.tls is None else TlsContext(access.tls, is_server=False)
-    registry = Registry(settings)
+    registry = Registry(settings, call=call_in_subprocess)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
+        gc.disable()  # what is read at the start stays: looking for garbage in it would only take time
         await registry.start()
+        gc.freeze()  # nor later, when it would stop the loop
+        gc.enable()
         forwarder = HttpForwarder(
             forwarding, settings.forward_timeout_seconds, None if connects is None else connects.context
         )

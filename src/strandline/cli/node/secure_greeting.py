@@ -36,4 +36,5 @@ def _about_registry(security: DevelopmentSecurity, registry: str) -> str:
     url = registry.strip().rpartition(" ")[2]
     if not url.startswith("http"):
         return ""
-    return f"Schemas:     strandline schemas list --registry {url} --registry-config {security.directory / REGISTRY_PROPERTIES}\n"
+    settings = security.directory / REGISTRY_PROPERTIES
+    return f"Schemas:     strandline schemas list --registry {url} --registry-config {settings}\n"

@@ -104,7 +104,9 @@ def _access(options: argparse.Namespace) -> tuple[str, Any]:
         given = read_settings(options.registry_config) if options.registry_config else {}
         given = {key.removeprefix("schema.registry."): value for key, value in given.items()}
         user = given.get("basic.auth.user.info", "")
-        tls = listener_settings({key: each for key, each in given.items() if key.startswith("ssl.")}, is_client=True)
+        tls = listener_settings(
+            {key: each for key, each in given.items() if key.startswith("ssl.")}, is_client=True
+        )
         context = None if tls.tls is None else TlsContext(tls.tls, is_server=False).context
     except (ValueError, TlsError) as error:
         raise Refused(str(error), 2) from None

@@ -14,6 +14,7 @@ from typing import Any, Final
 from strandline.ports.workers import Workers
 from strandline.registry import errors
 from strandline.registry.errors import RegistryError
+from strandline.registry.formats.large import BODY_LARGE_MIN, Call, read_body
 from strandline.registry.http.exchange import V1_JSON, Exchange, Reply, error_reply, negotiated_type
 from strandline.registry.http.paths import cut_path, enter_context, find_operation, read_query
 from strandline.registry.http.reading import ReadOperations
@@ -46,6 +47,7 @@ class RegistryApp:
     ) -> None:
         """With `logins` every request needs a name and a password."""
         self._registry = registry
+        self._workers = workers
         self._logins = logins
         self._reads = ReadOperations(registry, workers).handlers
         self._writes = WriteOperations(registry, workers, forwarder).handlers
@@ -87,7 +89,11 @@ class RegistryApp:
             refusal = RegistryError(401, 401, "Unauthorized")
         except RegistryError as error:
             refusal = error
-        asks = ((b"www-authenticate", f'Basic realm="{logins.realm}"'.encode()),) if refusal.status == 401 else ()
+        asks = (
+            ((b"www-authenticate", f'Basic realm="{logins.realm}"'.encode()),)
+            if refusal.status == 401
+            else ()
+        )
         await _respond(send, refusal.status, V1_JSON, error_reply(refusal).encoded(), asks)
         return False
 
@@ -128,7 +134,17 @@ class RegistryApp:
         )
         if method in ("POST", "PUT"):
             exchange.body = await _read_body(receive)
+            if self._registry.call is not None and len(exchange.body) >= BODY_LARGE_MIN:
+                exchange.read = await self._read_elsewhere(self._registry.call, exchange.body)
         return exchange, name
+
+    async def _read_elsewhere(self, call: Call, body: bytes) -> Callable[[bytes], Any]:
+        """Reads a large body in another process. The outcome, a mistake of the client's too, belongs to the handler."""
+        try:
+            value = await self._workers.run(call, read_body, body)
+        except (ValueError, RecursionError) as error:
+            raise errors.bad_request(f"The request body is not JSON: {error}") from None
+        return lambda _: value
 
     # Responses about ids
 

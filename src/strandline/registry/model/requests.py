@@ -13,6 +13,7 @@ from strandline.registry.model.stored_schema import digest_of, guid_of
 
 MODES: Final = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
 _POLICIES: Final = ("STRICT", "LENIENT")
+TEXT_MAX: Final = 1_000_000  # characters: what is longer fits into no record, whatever it says
 _INT_MAX: Final = 2**31 - 1
 
 
@@ -47,7 +48,9 @@ class RegisterRequest:
 
 def shown_references(references: tuple[Reference, ...]) -> str:
     """References as they appear in messages."""
-    return "[" + ", ".join(_shown_reference(each.name, each.subject, each.version) for each in references) + "]"
+    return (
+        "[" + ", ".join(_shown_reference(each.name, each.subject, each.version) for each in references) + "]"
+    )
 
 
 def _shown_reference(name: str | None, subject: str | None, version: Any) -> str:
@@ -60,8 +63,11 @@ def read_register_request(body: Json) -> RegisterRequest:
     if not isinstance(references, list):
         raise errors.bad_request("Cannot deserialize the request: references is not an array")
     try:
+        text = _optional_text(body, "schema")
+        if text is not None and len(text) > TEXT_MAX:
+            raise errors.schema_too_large()
         return RegisterRequest(
-            text=_optional_text(body, "schema"),
+            text=text,
             type="AVRO" if body.get("schemaType") is None else str(_optional_text(body, "schemaType")),
             references=tuple(_reference(each) for each in references),
             metadata=read_metadata(body.get("metadata")),

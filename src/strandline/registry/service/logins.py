@@ -42,7 +42,9 @@ class ClusterLogins:
         self.realm = realm
         self._client = client
         self._module = f"org.apache.kafka.common.security.{_MODULES[mechanism]}"
-        self._known: dict[bytes, tuple[float, bool]] = {}  # by a hash of the header: until when, and the verdict
+        self._known: dict[
+            bytes, tuple[float, bool]
+        ] = {}  # by a hash of the header: until when, and the verdict
         self._lock = asyncio.Lock()
 
     async def is_accepted(self, authorization: str) -> bool:

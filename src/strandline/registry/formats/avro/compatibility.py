@@ -134,9 +134,10 @@ class _AvroComparison:
 
     def _fields(self, reader: AvroType, writer: AvroType, path: tuple[str, ...]) -> list[AvroIncompatibility]:
         found: list[AvroIncompatibility] = []
+        by_name = {field.name: field for field in writer.fields}
         for number, field in enumerate(reader.fields):
             place = (*path, "fields", str(number))
-            written = _writer_field(reader, writer, field)
+            written = _writer_field(writer, by_name, field, number)
             if written is not None:
                 found += self.compare(field.type, written.type, (*place, "type"))
             elif not field.has_default and field.type.enum_default is not None:
@@ -147,10 +148,11 @@ class _AvroComparison:
         return found
 
 
-def _writer_field(reader: AvroType, writer: AvroType, field: AvroField) -> AvroField | None:
-    found = [each for name in (field.name, *field.aliases) if (each := writer.field_named(name)) is not None]
+def _writer_field(
+    writer: AvroType, by_name: dict[str, AvroField], field: AvroField, place: int
+) -> AvroField | None:
+    found = [by_name[name] for name in (field.name, *field.aliases) if name in by_name]
     if len(found) > 1:
-        place = next(number for number, each in enumerate(reader.fields) if each is field)
         raise AmbiguousField(
             f"Reader record field {field.name} type:{field.type.kind.upper()} pos:{place} matches multiple "
             f"fields in writer record schema {print_schema(writer)}"

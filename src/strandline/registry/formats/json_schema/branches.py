@@ -12,6 +12,7 @@ from typing import Final
 
 from strandline.registry.formats.json_schema.differences import JsonDifference
 from strandline.registry.formats.json_schema.nodes import SchemaNode
+from strandline.registry.formats.parsed import InvalidSchema
 
 _PAIRS_MAX: Final = 200_000  # of nodes: some seconds
 

@@ -28,7 +28,12 @@ _OBJECT_KEYS_MODERN: Final = (
     "properties", "required", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas",
     "patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties",
 )  # fmt: skip
-_KEYS_OF_OBJECTS: Final = {4: _OBJECT_KEYS_4, 6: _OBJECT_KEYS_6, 7: _OBJECT_KEYS_6, MODERN: _OBJECT_KEYS_MODERN}
+_KEYS_OF_OBJECTS: Final = {
+    4: _OBJECT_KEYS_4,
+    6: _OBJECT_KEYS_6,
+    7: _OBJECT_KEYS_6,
+    MODERN: _OBJECT_KEYS_MODERN,
+}
 _ARRAY_KEYS_4: Final = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
 _ARRAY_KEYS_6: Final = (*_ARRAY_KEYS_4, "contains")
 _ARRAY_KEYS_MODERN: Final = (
@@ -203,7 +208,9 @@ class _Parts:
         for keyword in ("minimum", "maximum", "multipleOf"):
             if keyword in value:
                 self._require(_is_number(value[keyword]), keyword, "a number")
-                self._require(keyword != "multipleOf" or value[keyword] != 0, keyword, "a number other than zero")
+                self._require(
+                    keyword != "multipleOf" or value[keyword] != 0, keyword, "a number other than zero"
+                )
                 node.limits[keyword] = value[keyword]
         for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             exclusive = value.get(keyword)

@@ -13,7 +13,6 @@ from urllib.parse import unquote, urldefrag, urljoin
 
 from strandline.registry.formats.parsed import InvalidSchema
 
-
 DEFAULT_DRAFT: Final = 7
 MODERN: Final = 2019  # of 2019-09 and later
 _DIALECTS: Final = {
