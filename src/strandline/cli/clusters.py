@@ -17,12 +17,12 @@ from types import FrameType
 
 from strandline.base.ids import TopicPartition
 from strandline.cli.exit_codes import INTERRUPTED
+from strandline.cli.given_settings import given_settings
 from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
     SECURITY,
     fail,
-    given_settings,
     metrics_settings,
     reason,
     secured,

@@ -126,7 +126,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 def _port_settings(options: argparse.Namespace) -> dict[str, str]:
     """Those of --config and --set; ValueError says what is wrong with them."""
-    from strandline.cli.serving import given_settings, read_settings
+    from strandline.cli.given_settings import given_settings, read_settings
 
     return (read_settings(options.config) if options.config else {}) | given_settings(options.set)
 

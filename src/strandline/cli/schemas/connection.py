@@ -95,7 +95,7 @@ def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -
 
 def _access(options: argparse.Namespace) -> tuple[str, Any]:
     """The header of the login, and the context of TLS. Raises Refused if the settings cannot be used."""
-    from strandline.cli.serving import read_settings
+    from strandline.cli.given_settings import read_settings
     from strandline.node.tls_contexts import TlsContext
     from strandline.ports.tls import TlsError
     from strandline.registry.service.listener_settings import listener_settings
