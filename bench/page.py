@@ -212,8 +212,8 @@ def _codecs(results: Results) -> str:
     )
     return (
         f"## Codecs\n\nOrders in JSON, {told['record_bytes']} B × {told['partitions']} partitions, {told['client']}. "
-        "GB are of record values before compression. Apache Kafka decompresses what it receives to check each "
-        "record; Strandline checks the batch's header and CRC, and does not.\n\n" + markdown(header, rows)
+        "GB are of record values before compression. Both brokers decompress what they "
+        "receive to check each record.\n\n" + markdown(header, rows)
     )
 
 

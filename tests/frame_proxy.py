@@ -10,6 +10,8 @@
 A late request is delivered when the broker has answered the next request of the API that `until` names, and before
 the client hears of that answer: so the order of events does not depend on time. Only the first fault that waits can
 strike; the others wait for their turn.
+
+`hold` keeps answers of one API from one client until `release`, and everything after them on the same connection.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class _Expected:
     """An answer that the broker owes on one connection, and what is done with it."""
 
     api_key: int
+    client_id: bytes
     fault: Fault | None = None
     is_hidden: bool = False
 
@@ -64,6 +67,7 @@ class FrameProxy:
         self._target_port = 0
         self._waiting: deque[Fault] = deque()
         self._late: list[tuple[Fault, bytes]] = []
+        self._held: tuple[int, bytes] | None = None
         self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
@@ -74,6 +78,13 @@ class FrameProxy:
 
     def inject(self, *faults: Fault) -> None:
         self._loop.call_soon_threadsafe(self._waiting.extend, faults)
+
+    def hold(self, api_key: int, client_id: str) -> None:
+        """Keeps the answers of an API from clients whose id begins so."""
+        self._held = (api_key, client_id.encode())
+
+    def release(self) -> None:
+        self._held = None
 
     def close(self) -> None:
         asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_WAIT_S_MAX)
@@ -129,10 +140,11 @@ class FrameProxy:
                 if fault is not None and fault.act is Act.DELAY:
                     self._late.append((fault, frame))
                     return
-                expected.append(_Expected(api_key, fault))
+                client_id = frame[10 : 10 + max(int.from_bytes(frame[8:10], "big", signed=True), 0)]
+                expected.append(_Expected(api_key, client_id, fault))
                 to_broker.write(_framed(frame))
                 if fault is not None and fault.act is Act.DUPLICATE:
-                    expected.append(_Expected(api_key, fault, is_hidden=True))
+                    expected.append(_Expected(api_key, client_id, fault, is_hidden=True))
                     to_broker.write(_framed(frame))
                 await to_broker.drain()
 
@@ -150,6 +162,8 @@ class FrameProxy:
             while True:
                 frame = await _read_frame(broker)
                 due = expected.popleft()
+                while self._is_held(due):
+                    await asyncio.sleep(0.01)
                 act = None if due.fault is None else due.fault.act
                 if due.fault is not None and (due.is_hidden or act is Act.LOSE_ANSWER):
                     due.fault.hidden_answers.append(frame)
@@ -163,6 +177,12 @@ class FrameProxy:
                 await self._deliver_late(due.api_key)
                 to_client.write(_framed(frame))
                 await to_client.drain()
+
+    def _is_held(self, due: _Expected) -> bool:
+        if self._held is None:
+            return False
+        api_key, client_id = self._held
+        return due.api_key == api_key and due.client_id.startswith(client_id)
 
     async def _deliver_late(self, answered_key: int) -> None:
         for each in [late for late in self._late if late[0].until == answered_key]:

@@ -25,6 +25,7 @@ from tests.compat.oracle_steps import Run, Step, each_version, topic_id
 
 TOPIC = 2
 BROKER = 4
+CLIENT_METRICS = 16
 GROUP = 32
 
 
@@ -204,6 +205,38 @@ def group_config_steps() -> Iterator[Step]:
         yield Step(f"IncrementalAlterConfigs of a group: {name}", 1, altering(GROUP, "g", change))
 
 
+def client_metrics_steps() -> Iterator[Step]:
+    """Subscriptions to metrics of clients (KIP-714)."""
+    yield Step("DescribeConfigs of client metrics", 4, describing(CLIENT_METRICS, "m"))
+    cases: dict[str, tuple[str, int, str | None]] = {
+        "metrics": ("metrics", 0, "org.apache.kafka.producer.,org.apache.kafka.consumer."),
+        "an append": ("metrics", 2, "org.apache.kafka.admin."),
+        "a subtraction": ("metrics", 3, "org.apache.kafka.consumer."),
+        "a match": ("match", 0, "client_id=a.*, client_software_name=apache-kafka-java"),
+        "an append to the match": ("match", 2, "client_source_port=1"),
+        "an interval": ("interval.ms", 0, "100"),
+        "an unknown key": ("no.such", 0, "5"),
+        "no number": ("interval.ms", 0, "x"),
+        "too often": ("interval.ms", 0, "99"),
+        "too seldom": ("interval.ms", 0, "3600001"),
+        "null": ("metrics", 0, None),
+        "an append to a number": ("interval.ms", 2, "1"),
+        "an unknown fact": ("match", 0, "client_age=3"),
+        "a pattern without a fact": ("match", 0, "abc"),
+        "a fact without a pattern": ("match", 0, "client_id="),
+        "two equal signs": ("match", 0, "client_id=a=b"),
+        "a broken pattern": ("match", 0, "client_id=(a"),
+        "no match": ("match", 0, ""),
+        "a removal of nothing": ("no.such", 1, None),
+    }
+    for name, change in cases.items():
+        step = f"IncrementalAlterConfigs of client metrics: {name}"
+        yield Step(step, 1, altering(CLIENT_METRICS, "m", change))
+    yield Step(
+        "IncrementalAlterConfigs of no client metrics", 1, altering(CLIENT_METRICS, "", cases["metrics"])
+    )
+
+
 def description_steps() -> Iterator[Step]:
     for version in range(14):
         names = tuple(metadata.MetadataRequestTopic(name=name) for name in ("main", "no-such-topic", "a/b"))
@@ -294,6 +327,18 @@ def changed_config_steps() -> Iterator[Step]:
         1,
         lambda run: list_config_resources.ListConfigResourcesRequest(resource_types=(GROUP,)),
     )
+    yield Step("DescribeConfigs of changed client metrics", 4, describing(CLIENT_METRICS, "m"))
+    yield Step(
+        "DescribeConfigs of some client metrics", 4, describing(CLIENT_METRICS, "m", ("metrics", "no"))
+    )
+    for version in range(2):
+        yield Step(
+            f"ListConfigResources v{version} of client metrics",
+            version,
+            lambda run, version=version: list_config_resources.ListConfigResourcesRequest(  # type: ignore[misc]
+                resource_types=(CLIENT_METRICS,) if version else ()
+            ),
+        )
     yield Step("IncrementalAlterConfigs deletes", 1, altering(TOPIC, "main", ("retention.ms", 1, None)))
     yield Step(
         "IncrementalAlterConfigs of the brokers deletes",

@@ -8,6 +8,7 @@ from tests.compat.oracle_absent_script import absent_steps
 from tests.compat.oracle_admin_script import (
     api_version_steps,
     changed_config_steps,
+    client_metrics_steps,
     config_steps,
     deletion_steps,
     description_steps,
@@ -27,6 +28,7 @@ def steps() -> Iterator[Step]:
     yield from offset_steps()
     yield from config_steps()
     yield from group_config_steps()
+    yield from client_metrics_steps()
     yield from description_steps()
     yield from changed_config_steps()
     yield from absent_steps()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import urllib.parse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,10 +13,10 @@ from strandline.cli.metrics import rules
 from strandline.cli.metrics.dashboard import expressions
 from strandline.client.admin.admin import NewTopic
 from strandline.client.sync import Admin
-from strandline.testing.clusters import Cluster, cluster, free_ports, wait_until
+from strandline.testing.clusters import cluster
 from tests.oracle.fetch import PROMETHEUS
 from tests.oracle.require import require
-from tests.scraping import read
+from tests.prometheus import prometheus, soon
 
 pytestmark = pytest.mark.oracle
 
@@ -131,80 +126,6 @@ def test_rules_fire_when_the_seeds_say_and_not_before(tools: Path, tmp_path: Pat
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-class Prometheus:
-    """A running Prometheus that scrapes a cluster twice a second, with the shipped rules in shorter times."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
-        status, _, text = read(f"{self._url}/api/v1/query?{urllib.parse.urlencode({'query': expression})}")
-        assert status == 200, text
-        return [(each["metric"], float(each["value"][1])) for each in json.loads(text)["data"]["result"]]
-
-    def value(self, expression: str) -> float | None:
-        found = self.query(expression)
-        return found[0][1] if len(found) == 1 else None
-
-    def firing(self) -> set[str]:
-        found = self.query('ALERTS{alertstate="firing"}')
-        return {labels["alertname"].removeprefix("Strandline") for labels, _ in found}
-
-
-@contextmanager
-def prometheus(tools: Path, home: Path, nodes: Cluster) -> Iterator[Prometheus]:
-    targets = [urllib.parse.urlsplit(node.metrics_url).netloc for node in nodes.nodes]
-    short = rules()
-    for long, brief in (
-        ("for: 5m", "for: 2s"),
-        ("for: 1m", "for: 1s"),
-        ("for: 30s", "for: 2s"),
-        ("[5m]", "[6s]"),
-    ):
-        assert long in short
-        short = short.replace(long, brief)
-    (home / "rules.yml").write_text(short)
-    config = {
-        "global": {"scrape_interval": "500ms", "evaluation_interval": "500ms", "scrape_timeout": "400ms"},
-        "rule_files": ["rules.yml"],
-        "scrape_configs": [{"job_name": "strandline", "static_configs": [{"targets": targets}]}],
-    }
-    (home / "prometheus.yml").write_text(yaml.safe_dump(config))
-    (port,) = free_ports(1)
-    with (home / "log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                tools / "prometheus",
-                *(f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data"),
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-            env={**os.environ, "GOMAXPROCS": "1"},
-        )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: _is_up(url), said=(home / "log").read_text())
-        yield Prometheus(url)
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _is_up(url: str) -> bool:
-    try:
-        return read(f"{url}/-/ready")[0] == 200
-    except OSError:
-        return False
-
-
-def soon(condition: Callable[[], bool], said: Callable[[], object]) -> None:
-    try:
-        wait_until(condition, 40)
-    except TimeoutError:
-        raise AssertionError(f"it did not come true; there is {said()}") from None
-
-
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
@@ -212,7 +133,10 @@ def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
 
 
 def test_alerts_fire_and_clear_with_the_failures_that_they_are_for(tools: Path, tmp_path: Path) -> None:
-    with cluster(nodes=3, metrics=True) as nodes, prometheus(tools, tmp_path, nodes) as watcher:
+    with (
+        cluster(nodes=3, metrics=True) as nodes,
+        prometheus(tools, tmp_path, [node.metrics_url for node in nodes.nodes]) as watcher,
+    ):
         with Admin(bootstrap_servers=nodes.bootstrap) as admin:
             admin.create_topics(
                 [
@@ -239,6 +163,9 @@ def test_alerts_fire_and_clear_with_the_failures_that_they_are_for(tools: Path, 
         commit(nodes.bootstrap, "billing", "orders", 100)
         soon(lambda: "LagCritical" in watcher.firing(), watcher.firing)
         assert watcher.value('sum(kafka_consumergroup_lag{consumergroup="billing"})') == 11_900
+        commit(nodes.bootstrap, "billing", "orders", 10_500)
+        soon(lambda: watcher.firing() == {"LagWarning"}, watcher.firing)
+        assert watcher.value('sum(kafka_consumergroup_lag{consumergroup="billing"})') == 1_500
         commit(nodes.bootstrap, "billing", "orders", 12_000)
         soon(lambda: not watcher.firing() & {"LagCritical", "LagWarning"}, watcher.firing)
 

@@ -1,4 +1,5 @@
-"""Fetches what the tests need and pip does not install: `python -m tests.oracle.fetch`.
+"""Fetches what the tests need and pip does not install: `python -m tests.oracle.fetch`, and with `--soak` what only
+the long tests need.
 
 Each oracle is taken from the machine where it has one, and otherwise fetched into the cache outside the tree.
 What cannot be fetched makes its tests skip, which is fine on a user's machine; with
@@ -187,6 +188,39 @@ class PrometheusOracle(Oracle):
             cache.install(f"prometheus-{plan.version}", lambda into: _unpack_prometheus(plan, into))
 
 
+class GoToolOracle(Oracle):
+    """A command that `go install` builds."""
+
+    def __init__(self, name: str, package: str, version: str) -> None:
+        self.name = name
+        self.why_missing = f"{name} is neither on PATH nor in the cache of oracles (`go` builds it)"
+        self._package = f"{package}@{version}"
+        self._directory = f"{name}-{version}"
+
+    def locate(self) -> Path | None:
+        if found := shutil.which(self.name):
+            return Path(found)
+        built = cache.installed(self._directory)
+        return built / self.name if built else None
+
+    def fetch(self) -> None:
+        if shutil.which("go") is None:
+            raise CannotFetchError("there is no `go` on PATH")
+        cache.install(self._directory, self._build)
+
+    def _build(self, into: Path) -> None:
+        done = subprocess.run(
+            ["go", "install", self._package],
+            env={**os.environ, "GOBIN": str(into)},
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise CannotFetchError(f"`go install {self._package}` failed: {done.stderr.strip()[-500:]}")
+
+
 class ProgramOracle(Oracle):
     """A directory with a program of `tests/compat` and the clients that it uses, made by its language's own tool."""
 
@@ -234,6 +268,8 @@ OLD_CLIENTS_JARS = JarsOracle(
 )
 KCAT = KcatOracle()
 PROMETHEUS = PrometheusOracle()
+BURROW = GoToolOracle("Burrow", "github.com/linkedin/Burrow", "v1.9.5")
+KAFKA_EXPORTER = GoToolOracle("kafka_exporter", "github.com/danielqsj/kafka_exporter", "v1.9.0")
 SPARK_KAFKA_JARS = JarsOracle(
     "spark-kafka-jars", "Spark's Kafka connector", SPARK_VERSION, SPARK_KAFKA_COORDINATES, is_transitive=False
 )
@@ -261,13 +297,17 @@ ORACLES: tuple[Oracle, ...] = (
     *(GO_CLIENTS, NODE_CLIENTS),
 )
 
+# Of `make soak`: each takes more than a minute to build.
+SOAK_ORACLES: tuple[Oracle, ...] = (BURROW, KAFKA_EXPORTER)
+
 
 def oracles_are_required() -> bool:
     return os.environ.get("STRANDLINE_REQUIRE_ORACLES") == "1"
 
 
 def main() -> int:
-    missing = [oracle for oracle in ORACLES if not _ensure(oracle)]
+    wanted = SOAK_ORACLES if "--soak" in sys.argv[1:] else ORACLES
+    missing = [oracle for oracle in wanted if not _ensure(oracle)]
     return 1 if missing and oracles_are_required() else 0
 
 

@@ -18,6 +18,7 @@ TOOL_TIMEOUT_S = 120.0
 # The class behind each of Kafka's scripts.
 MAIN_CLASSES = {
     "BrokerApiVersionsCommand": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "ClientMetricsCommand": "org.apache.kafka.tools.ClientMetricsCommand",
     "ClusterTool": "org.apache.kafka.tools.ClusterTool",
     "ConfigCommand": "kafka.admin.ConfigCommand",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",

@@ -59,6 +59,13 @@ def test_kernel_and_python_agree_on_mutated_batches() -> None:
         assert_same(mutated(Random(seed)), f"mutated(Random({seed}))")
 
 
+def test_gzip_that_copies_from_before_its_first_byte_is_refused() -> None:
+    """Found by the search above: one decoder took it, and Java and zlib do not."""
+    data = mutated(Random(423824228878))
+    assert check_in_python(data, LIMITS).fault == RecordFault.CODEC
+    assert KERNEL is None or by_kernel(data).fault == RecordFault.CODEC
+
+
 @needs_kernel
 def test_kernel_and_python_agree_on_limits() -> None:
     for seed in range(600):

@@ -1,4 +1,4 @@
-"""One seed is one run: in another process, with other hashes of strings."""
+"""One seed is one run: in another process, with other hashes of strings, with and without the compiled kernel."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ with World(int(sys.argv[1])) as world:
 """
 
 
-def run(seed: int, hash_seed: int) -> str:
-    paths = os.pathsep.join((str(ROOT), str(ROOT / "src")))
+def run(seed: int, hash_seed: int, *before: Path) -> str:
+    paths = os.pathsep.join(map(str, (*before, ROOT, ROOT / "src")))
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, str(seed)],
         env={**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": str(hash_seed)},
@@ -53,3 +53,8 @@ def test_a_seed_gives_the_same_trace_in_processes_with_different_hashes() -> Non
     assert traces[0] == traces[1]
     assert int(traces[0].split()[-2]) > 1000
     assert run(2, 1) != traces[0]
+
+
+def test_a_seed_gives_the_same_trace_with_and_without_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "strandline_kernel.py").write_text("raise ImportError('left out for this test')\n")
+    assert run(3, 1, tmp_path) == run(3, 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = {"numpy", "numba", "pyarrow", "typer", "rich", "pydantic", "pytest"}
+HEAVY = {"numpy", "numba", "pyarrow", "typer", "rich", "pydantic", "pytest", "opentelemetry", "google"}
 
 SCRIPT = """
 import asyncio, sys
 from strandline.testing.embedded import broker
 
 async def main():
-    async with broker():
+    async with broker(metrics=True):
         print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
 
 asyncio.run(main())

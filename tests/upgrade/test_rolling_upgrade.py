@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from strandline.testing.clusters import Cluster, ClusterNode, cluster
-from tests.system.cluster.story import create, loaded, until_in_sync
-from tests.upgrade.old_revision import V0_1_0, source_of
+from strandline.testing.clusters import cluster
+from tests.system.cluster.story import create, loaded
+from tests.upgrade.old_nodes import old_code, restart, runs_old_code
 
 GROUP = "upgraded"
-
-
-@contextmanager
-def old_code(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Nodes that are launched here run 0.1.0."""
-    with patch.context() as inner:
-        path = (str(source_of(V0_1_0)), os.environ.get("PYTHONPATH"))
-        inner.setenv("PYTHONPATH", os.pathsep.join(filter(None, path)))
-        yield
-
-
-def runs_old_code(node: ClusterNode) -> bool:
-    return str(source_of(V0_1_0)).encode() in Path(f"/proc/{node.pid}/environ").read_bytes()
-
-
-def restart(nodes: Cluster, node: ClusterNode, topic: str) -> None:
-    assert node.stop() == 0
-    node.start()
-    until_in_sync(nodes, topic, (1, 2, 3))
 
 
 def commit(bootstrap: str, topic: str, offset: int) -> None:

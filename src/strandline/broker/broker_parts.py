@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.broker.api.k18_api_versions import respond_to_unknown_version
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -54,6 +55,7 @@ from strandline.broker.server.dispatch import Dispatch
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.broker.server.response_cache import ResponseCache
 from strandline.broker.tasks import TaskScope
+from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.broker.telemetry.health import NodeHealth
 from strandline.broker.telemetry.page import MetricsPage
 from strandline.config import BrokerConfig, DynamicConfigs
@@ -64,6 +66,7 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.tls import TlsError
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -89,6 +92,7 @@ class Ports(NamedTuple):
     process: Process
     open_files_max: int
     replica_network: Network | None = None  # for followers' fetches, where their sockets differ
+    web: Web | None = None  # for keys of tokens that are fetched over HTTP
 
 
 class BrokerParts(ABC):
@@ -119,8 +123,15 @@ class BrokerParts(ABC):
             network=ports.network,
             network_to_brokers=self.node_networks.to_brokers,
             network_to_controllers=self.node_networks.to_controllers,
+            web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
+        self.authorizer = (
+            NodeAuthorizer(self.node, {row.key: row.authorization for row in TABLE.values()})
+            if config.text("authorizer.class.name")
+            else None
+        )
+        self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
         self.files = FileTable(ports.disk, ports.open_files_max)
@@ -203,6 +214,7 @@ class BrokerParts(ABC):
         )
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
+            self.controller_runtime.authorizer = self.authorizer
         self.channel = ControllerChannel(node, self.quorum, self.controller_runtime)
         self.lifecycle = BrokerLifecycle(
             node, self.channel, self.quorum, self.cluster_id, self.replicas.directories
@@ -268,6 +280,7 @@ class BrokerParts(ABC):
             image=node.image,
             configs=node.configs,
             clock=node.clock,
+            authorizer=self.authorizer,
             cluster_id=self.cluster_id,
             replicas=self.replicas,
             flusher=self.flusher,
@@ -287,10 +300,15 @@ class BrokerParts(ABC):
             topic_creation=self.topic_creation,
             quorum=self.quorum,
             channel=self.channel,
+            client_telemetry=self.client_telemetry,
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
-            TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
+            TABLE,
+            "strandline.broker.api",
+            self.services,
+            {API_VERSIONS: respond_to_unknown_version},
+            self.authorizer,
         )
         self._server = ServerContext(
             node=node,
@@ -326,6 +344,7 @@ class BrokerParts(ABC):
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.clients.collector import ClientMetricsCollector
         from strandline.broker.telemetry.groups import GroupCollector
         from strandline.broker.telemetry.logs import LogCollector
         from strandline.broker.telemetry.metadata import MetadataCollector
@@ -342,6 +361,8 @@ class BrokerParts(ABC):
             page.add(replication.node_families, replication.topic_families, replication.partition_families)
             groups = GroupCollector(node, self.groups, self.lag_monitor(), self.cluster_id)
             logs = LogCollector(node, self.replicas, self.cleaner, self.transactions, self.health)
+            clients = ClientMetricsCollector(node, self.client_telemetry)
             page.add(groups.node_families, groups.lag_families, logs.node_families)
+            page.add(clients.node_families, clients.client_families)
         page.add(metadata.partition_families)
         return page

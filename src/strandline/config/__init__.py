@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ConfigAlteration,
         RefusedAlteration,
         alter_broker,
+        alter_client_metrics,
         alter_group,
         alter_topic,
         create_topic,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         keep_broker_replacement,
         misdirected,
         replace_broker,
+        replace_client_metrics,
         replace_group,
         replace_topic,
     )
@@ -53,6 +55,7 @@ __all__ = [
     "RefusedAlteration",
     "TopicConfig",
     "alter_broker",
+    "alter_client_metrics",
     "alter_group",
     "alter_topic",
     "create_topic",
@@ -62,6 +65,7 @@ __all__ = [
     "parse_properties",
     "render_properties",
     "replace_broker",
+    "replace_client_metrics",
     "replace_group",
     "replace_topic",
 ]
@@ -82,6 +86,7 @@ _HOMES: Final = {
     "RefusedAlteration": "alter",
     "TopicConfig": "topic_config",
     "alter_broker": "alter",
+    "alter_client_metrics": "alter",
     "alter_group": "alter",
     "alter_topic": "alter",
     "create_topic": "alter",
@@ -91,6 +96,7 @@ _HOMES: Final = {
     "parse_properties": "properties",
     "render_properties": "properties",
     "replace_broker": "alter",
+    "replace_client_metrics": "alter",
     "replace_group": "alter",
     "replace_topic": "alter",
 }

@@ -14,7 +14,15 @@ from typing import Final, NamedTuple
 
 from strandline.config.broker_config import BrokerConfig
 from strandline.config.definition import LIST, ConfigKey, Required
-from strandline.config.dynamic import ALL_BROKERS, BROKER, GROUP, TOPIC, DynamicConfigs, usable_overrides
+from strandline.config.dynamic import (
+    ALL_BROKERS,
+    BROKER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    DynamicConfigs,
+    usable_overrides,
+)
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, split
 from strandline.config.keys.broker import (
     BROKER_KEYS,
@@ -24,6 +32,7 @@ from strandline.config.keys.broker import (
     is_for_one_broker_only,
     synonyms,
 )
+from strandline.config.keys.client_metrics import subscription_flaw
 from strandline.config.keys.group import GROUP_KEYS, check_group
 from strandline.config.keys.topic import TOPIC_KEYS
 from strandline.config.topic_checks import check_topic
@@ -125,6 +134,23 @@ def replace_group(
     return _request_flaw(changes) or _alter_group(configs, group, [*changes, *removals])
 
 
+def alter_client_metrics(
+    configs: DynamicConfigs, subscription: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
+    """IncrementalAlterConfigs of a subscription to metrics of clients, which its first key makes."""
+    return _request_flaw(changes) or _alter_client_metrics(configs, subscription, changes)
+
+
+def replace_client_metrics(
+    configs: DynamicConfigs, subscription: str, given: Sequence[tuple[str, str | None]]
+) -> Altered | RefusedAlteration:
+    """AlterConfigs of a subscription: what is not given is removed."""
+    changes = [ConfigAlteration(name, SET, value) for name, value in given]
+    current = configs.overrides(CLIENT_METRICS, subscription)
+    removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
+    return _request_flaw(changes) or _alter_client_metrics(configs, subscription, [*changes, *removals])
+
+
 def alter_broker(
     configs: DynamicConfigs, broker: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
@@ -210,6 +236,18 @@ def _alter_group(
     except InvalidConfig as invalid:
         return RefusedAlteration("INVALID_CONFIG", invalid.message)
     return altered
+
+
+def _alter_client_metrics(
+    configs: DynamicConfigs, subscription: str, changes: Sequence[ConfigAlteration]
+) -> Altered | RefusedAlteration:
+    current = configs.overrides(CLIENT_METRICS, subscription)
+    # Without the keys, as in Kafka: nothing can be appended to or subtracted from these lists.
+    altered = _apply({}, current, changes, always=False)
+    if isinstance(altered, RefusedAlteration):
+        return altered
+    flaw = subscription_flaw(subscription, altered.overrides)
+    return altered if flaw is None else RefusedAlteration(*flaw)
 
 
 def _apply(

@@ -51,12 +51,13 @@ MEDIUM: Final = "medium"
 LOW: Final = "low"
 
 # KIP-226: a broker's key is fixed at start, changeable for one broker, or for one broker and for all of them.
-UpdateMode = Literal["read-only", "per-broker", "cluster-wide", "per-topic", "per-group"]
+UpdateMode = Literal["read-only", "per-broker", "cluster-wide", "per-topic", "per-group", "per-subscription"]
 READ_ONLY: Final = "read-only"
 PER_BROKER: Final = "per-broker"
 CLUSTER_WIDE: Final = "cluster-wide"
 PER_TOPIC: Final = "per-topic"
 PER_GROUP: Final = "per-group"
+PER_SUBSCRIPTION: Final = "per-subscription"
 
 KeyEffect = Literal["active", "accepted"]
 ACTIVE: Final = "active"

@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from strandline.config.definition import READ_ONLY, UNKNOWN_TYPE_CODE, ConfigKey, Required
-from strandline.config.dynamic import GROUP, TOPIC, DynamicConfigs
+from strandline.config.dynamic import CLIENT_METRICS, GROUP, TOPIC, DynamicConfigs
 from strandline.config.java import INT_MAX, INT_MIN, parse_integer, trim
 from strandline.config.keys.broker import BROKER_KEYS, DYNAMIC_ONLY_KEYS, find_key, synonyms
+from strandline.config.keys.client_metrics import CLIENT_METRICS_KEYS
 from strandline.config.keys.group import GROUP_KEYS, broker_key, group_value
 from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS, Synonym
-from strandline.config.values import render
+from strandline.config.values import parse, render
 
 # Where a value comes from, by DescribeConfigs' numbers.
 TOPIC_CONFIG: Final = 1
@@ -24,6 +25,7 @@ DYNAMIC_BROKER_CONFIG: Final = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
 STATIC_BROKER_CONFIG: Final = 4
 DEFAULT_CONFIG: Final = 5
+CLIENT_METRICS_CONFIG: Final = 7
 GROUP_CONFIG: Final = 8
 
 
@@ -86,6 +88,21 @@ def describe_group(
         else:
             inherited = _synonyms(configs, first, sensitive=False)
         entries.append(_entry(key, value, own + inherited))
+    return tuple(entries)
+
+
+def describe_client_metrics(
+    configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
+) -> tuple[DescribedConfig, ...]:
+    """DescribeConfigs of a subscription to metrics of clients; one that does not exist has the defaults."""
+    overrides = configs.overrides(CLIENT_METRICS, name)
+    entries = []
+    for each in _chosen(CLIENT_METRICS_KEYS, keys):
+        key = CLIENT_METRICS_KEYS[each]
+        assert not isinstance(key.default, Required), each
+        value = render(parse(key, overrides[each]) if each in overrides else key.default)
+        own = (ConfigSynonym(each, value, CLIENT_METRICS_CONFIG),) if each in overrides else ()
+        entries.append(_entry(key, value, own))
     return tuple(entries)
 
 

@@ -31,6 +31,7 @@ from strandline.config.values import InvalidConfig, parse
 # The kinds of resources that have configs, by the numbers of DescribeConfigs and of ConfigRecord.
 TOPIC: Final = 2
 BROKER: Final = 4
+CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
 # The name of the resource that stands for all brokers.
@@ -51,6 +52,7 @@ class DynamicConfigs:
         "own_overrides",
         "shared_overrides",
         "static",
+        "subscriptions_version",
     )
 
     static: BrokerConfig
@@ -58,11 +60,14 @@ class DynamicConfigs:
     """What is set for this broker and can stand."""
     shared_overrides: dict[str, str]
     """What is set for all brokers and can stand."""
+    subscriptions_version: int
+    """How often subscriptions to metrics of clients have changed."""
 
     def __init__(self, static: BrokerConfig) -> None:
         self.static = static
         self._overrides: dict[tuple[int, str], dict[str, str]] = {}
         self._resolved: dict[str, TopicConfig] = {}
+        self.subscriptions_version = 0
         self._resolve_broker()
 
     def set_overrides(self, resource_type: int, name: str, overrides: Mapping[str, str]) -> None:
@@ -75,6 +80,8 @@ class DynamicConfigs:
             self._resolved.pop(name, None)
         elif resource_type == BROKER and name in (ALL_BROKERS, str(self.static.node_id)):
             self._resolve_broker()
+        elif resource_type == CLIENT_METRICS:
+            self.subscriptions_version += 1
 
     def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
         """The overrides of a resource, as they were written."""

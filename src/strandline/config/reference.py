@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from strandline.config.definition import ConfigKey, Required
 from strandline.config.keys.broker import DYNAMIC_ONLY_KEYS, THEMES
+from strandline.config.keys.client_metrics import CLIENT_METRICS_KEYS
 from strandline.config.keys.group import GROUP_KEYS, broker_key
 from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS
 from strandline.config.values import render
@@ -27,6 +28,8 @@ def render_reference() -> str:
     """The whole page."""
     parts = [_HEAD, "## Topic keys\n", table(_TOPIC_COLUMNS, map(_topic_row, shown(TOPIC_KEYS.values())))]
     parts += ["## Group keys\n", table(_TOPIC_COLUMNS, map(_group_row, shown(GROUP_KEYS.values())))]
+    rows = map(_topic_row, CLIENT_METRICS_KEYS.values())
+    parts += ["## Keys of client metrics subscriptions\n", table(_TOPIC_COLUMNS, rows)]
     parts.append("## Broker keys\n")
     for title, keys in THEMES:
         parts += [f"### {title}\n", table(_BROKER_COLUMNS, map(_broker_row, shown(keys)))]

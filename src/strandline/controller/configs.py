@@ -13,15 +13,23 @@ from strandline.config import (
     ConfigAlteration,
     DynamicConfigs,
     RefusedAlteration,
+    alter_client_metrics,
     alter_group,
     alter_topic,
     keep_broker_changes,
     keep_broker_replacement,
+    replace_client_metrics,
     replace_group,
     replace_topic,
 )
 from strandline.controller.features import MIN_IN_SYNC_KEY, uses_eligible_leaders
-from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from strandline.controller.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    ClusterImage,
+)
 from strandline.controller.observers import OBSERVERS, check_observers
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
@@ -45,6 +53,7 @@ _REPLACE: Final[
 ] = {
     TOPIC_RESOURCE: replace_topic,
     BROKER_RESOURCE: keep_broker_replacement,
+    CLIENT_METRICS_RESOURCE: replace_client_metrics,
     GROUP_RESOURCE: replace_group,
 }
 _ALTER: Final[
@@ -52,6 +61,7 @@ _ALTER: Final[
 ] = {
     TOPIC_RESOURCE: alter_topic,
     BROKER_RESOURCE: keep_broker_changes,
+    CLIENT_METRICS_RESOURCE: alter_client_metrics,
     GROUP_RESOURCE: alter_group,
 }
 

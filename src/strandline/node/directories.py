@@ -59,9 +59,11 @@ def only_log_directory(path: str) -> str:
 
 def check_directories(config: BrokerConfig) -> None:
     """Raises UnusableDirectory if this node must not use a directory, because of who else has it."""
+    # A broker whose only controller is another node has others, too.
+    is_alone = config.is_broker and config.is_controller and not has_others(config)
     for path in directories_of(config):
         try:
-            _check_tenants(os.path.realpath(path), is_alone=not has_others(config))
+            _check_tenants(os.path.realpath(path), is_alone=is_alone)
         except NotADirectoryError as error:
             if len(directories_of(config)) == 1:
                 raise not_a_directory(path) from error

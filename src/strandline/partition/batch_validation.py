@@ -63,8 +63,10 @@ _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 _INLINE: Final = (
     Limits(inflated_bytes_max=64 * 1024, record_count_max=256)
     if KERNEL is None
-    else Limits(inflated_bytes_max=256 * 1024, record_count_max=100_000)
+    else Limits(inflated_bytes_max=1024 * 1024, record_count_max=100_000)
 )
+# A compressed batch of more than this is not tried in the loop: it is likely to inflate to more than the limit.
+_INLINE_COMPRESSED_BYTES_MAX: Final = _INLINE.inflated_bytes_max // 4
 _WHOLE: Final = Limits()
 
 # No codec makes more of a byte: 4 bytes of zstd stand for a block of 128 KB.
@@ -147,7 +149,9 @@ class BatchValidator:
     def validate_inline(self, batch: memoryview, header: BatchHeader, now_ms: int) -> ValidBatch | None:
         """The same as `validate`, or None where that would take longer than the loop may wait."""
         if self._reads_records(header):
-            if self._changes_codec(header):
+            if self._changes_codec(header) or (
+                header.attributes & CODEC_MASK and len(batch) > _INLINE_COMPRESSED_BYTES_MAX
+            ):
                 return None
             verdict = check(batch, _INLINE)
             if verdict.fault:

@@ -25,6 +25,8 @@ HISTOGRAM: Final = "histogram"
 FEW: Final = 0
 MANY: Final = 1
 PER_PARTITION: Final = 2
+# What clients push goes first where there is no room.
+PER_CLIENT: Final = 3
 
 _LEFT_OUT: Final = "strandline_metrics_left_out_series"
 _LINES_IN_A_PIECE: Final = 200

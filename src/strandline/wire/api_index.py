@@ -85,6 +85,8 @@ API_INDEX: Final = {
     68: IndexedApi("ConsumerGroupHeartbeat", "k68_consumer_group_heartbeat", 0, 1, 0),
     69: IndexedApi("ConsumerGroupDescribe", "k69_consumer_group_describe", 0, 1, 0),
     70: IndexedApi("ControllerRegistration", "k70_controller_registration", 0, 0, 0),
+    71: IndexedApi("GetTelemetrySubscriptions", "k71_get_telemetry_subscriptions", 0, 0, 0),
+    72: IndexedApi("PushTelemetry", "k72_push_telemetry", 0, 0, 0),
     73: IndexedApi("AssignReplicasToDirs", "k73_assign_replicas_to_dirs", 0, 0, 0),
     74: IndexedApi("ListConfigResources", "k74_list_config_resources", 0, 1, 0),
     75: IndexedApi("DescribeTopicPartitions", "k75_describe_topic_partitions", 0, 0, 0),

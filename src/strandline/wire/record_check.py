@@ -14,6 +14,7 @@ kernel, which takes a hundredth of the time. Property tests hold the two togethe
 
 from __future__ import annotations
 
+import zlib
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -49,6 +50,8 @@ _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
 _LZ4_HEADER_BYTES_MIN: Final = 7
 _LZ4_FLAGS_MASK: Final = 0b1110_0011
 _LZ4_FLAGS: Final = 0b0110_0000
+# The largest window, in the framing of gzip.
+_GZIP_WINDOW_BITS: Final = 15 + 16
 
 
 class RecordFault(IntEnum):
@@ -170,7 +173,29 @@ def _inflated(codec: int, body: memoryview, bytes_max: int) -> bytes:
         or body[4] & _LZ4_FLAGS_MASK != _LZ4_FLAGS
     ):
         raise CompressionError("lz4: no frame of independent blocks")
+    if codec == compression.GZIP:
+        return _inflated_members(body, bytes_max)
     return compression.decompress(codec, body, bytes_max)
+
+
+def _inflated_members(body: Buffer, bytes_max: int) -> bytes:
+    """Gzip by zlib: cramjam accepts distances to before the first byte, which zlib and Java refuse."""
+    inflated = bytearray()
+    left: Buffer = body
+    while left:
+        member = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        try:
+            inflated += member.decompress(left, bytes_max - len(inflated) + 1)
+        except zlib.error as error:
+            raise CompressionError(f"gzip: {error}") from error
+        if len(inflated) > bytes_max:
+            raise compression.TooManyBytes(f"more than {bytes_max} bytes")
+        if not member.eof:
+            raise CompressionError("gzip: the stream ends too early")
+        left = member.unused_data
+    if not inflated:
+        raise CompressionError("gzip: no bytes")
+    return bytes(inflated)
 
 
 def _walk(header: BatchHeader, data: bytes) -> RecordVerdict:

@@ -3,6 +3,7 @@
 A version that is not known is answered in version 0 with UNSUPPORTED_VERSION and the range of this API (KIP-511).
 Names of client software that break KIP-511's pattern get INVALID_REQUEST. Produce is announced from version 0, as
 Kafka does for the sake of librdkafka, which would otherwise switch compression off; versions 0 to 2 are refused.
+The APIs of client telemetry are told while a subscription exists (ADR 46).
 Features whose lowest level is 0 are told from version 4 on: older clients fail if they read of one (KAFKA-17492).
 """
 
@@ -13,7 +14,7 @@ from typing import Final
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.services import Services
-from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.api.table import API_VERSIONS, TABLE, TELEMETRY
 from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import RequestContext
 from strandline.controller.features import KRAFT_VERSION_FEATURE, SUPPORTED_FEATURES
@@ -39,6 +40,7 @@ def handle(services: Services, context: RequestContext, request: ApiVersionsRequ
         if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=())
         context.connection.software = (name, version)
+    is_telemetry_announced = services.client_telemetry.is_announced
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
         api_keys=tuple(
@@ -49,6 +51,7 @@ def handle(services: Services, context: RequestContext, request: ApiVersionsRequ
             )
             for api in TABLE.values()
             if api.is_served_on(controller_listener=context.connection.is_controller_listener)
+            and (is_telemetry_announced or api.key not in TELEMETRY)
         ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)

@@ -1,7 +1,8 @@
-"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers and groups, with where it comes from.
+"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers, groups and
+client metrics subscriptions, with where it comes from.
 
 Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: the loggers of
-a broker are those of its parts; client metrics subscriptions, of which there are none, are refused.
+a broker are those of its parts.
 """
 
 from __future__ import annotations
@@ -9,18 +10,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
+from strandline.base.acls import AclOperation
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
 from strandline.broker.api.broker_loggers import check_broker, describe_loggers
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import access_of
+from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.admin_rules import denied_config
+from strandline.broker.authorization.reduction import MESSAGES
 from strandline.broker.server.pending_response import Handled
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import DescribedConfig
-from strandline.config.describe import describe_broker, describe_group, describe_topic
+from strandline.config.describe import (
+    describe_broker,
+    describe_client_metrics,
+    describe_group,
+    describe_topic,
+)
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
@@ -40,7 +52,7 @@ _RESOURCES_AT_ONCE_MAX: Final = 10
 
 def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
-    results = _results(services, request)
+    results = _results(services, context, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
         return (encode(_response(list(results)), context.api_version),)
     return _respond_in_steps(services, context, results)
@@ -57,13 +69,18 @@ def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[DescribeConfigsResult]:
+def _results(
+    services: Services, context: RequestContext, request: DescribeConfigsRequest
+) -> Iterator[DescribeConfigsResult]:
+    access = access_of(services, context)
     # Topics with the same overrides, mostly none, have the same configs: they are worked out once for a request.
     shared: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
     for resource in request.resources:
         code, message = ErrorCode.NONE, ""
         configs: tuple[DescribeConfigsResourceResult, ...] = ()
         try:
+            if access is not None:
+                _check_access(access, resource)
             if resource.resource_type == TOPIC_RESOURCE:
                 _check_topic(services, resource.resource_name)
                 overrides = services.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
@@ -82,6 +99,14 @@ def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[De
             resource_name=resource.resource_name,
             configs=configs,
         )
+
+
+def _check_access(access: RequestAccess, resource: DescribeConfigsResource) -> None:
+    code = denied_config(
+        access, AclOperation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name
+    )
+    if code:
+        raise KafkaError(code, MESSAGES[code])
 
 
 def _check_topic(services: Services, name: str) -> None:
@@ -107,6 +132,10 @@ def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[Des
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_broker(services.node.node_id, name)
         return describe_loggers(services.node.events, wanted)
+    if resource.resource_type == CLIENT_METRICS_RESOURCE:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+        return describe_client_metrics(services.configs, name, wanted)
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")

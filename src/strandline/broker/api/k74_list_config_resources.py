@@ -1,6 +1,6 @@
 """ListConfigResources (key 74), versions 0 and 1: which resources can be described (KIP-1142).
 
-Version 0 lists client metrics subscriptions, of which there are none. Errors: UNSUPPORTED_VERSION for a type of
+Version 0 lists client metrics subscriptions. Errors: UNSUPPORTED_VERSION for a type of
 resource that has no configs.
 """
 
@@ -14,6 +14,7 @@ from strandline.broker.server.request_context import RequestContext
 from strandline.controller.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
@@ -24,14 +25,19 @@ from strandline.wire.api.k74_list_config_resources import (
 )
 
 REQUEST = ListConfigResourcesRequest
-_CLIENT_METRICS: Final = 16
-_ALL: Final = (TOPIC_RESOURCE, BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, _CLIENT_METRICS, GROUP_RESOURCE)
+_ALL: Final = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
 
 
 def handle(
     services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    wanted = request.resource_types or (_ALL if context.api_version > 0 else (_CLIENT_METRICS,))
+    wanted = request.resource_types or (_ALL if context.api_version > 0 else (CLIENT_METRICS_RESOURCE,))
     if any(kind not in _ALL for kind in wanted):
         return ListConfigResourcesResponse(
             throttle_time_ms=0, error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=()
@@ -39,8 +45,9 @@ def handle(
     names: list[tuple[int, str]] = []
     if TOPIC_RESOURCE in wanted:
         names += [(TOPIC_RESOURCE, name) for name in sorted(services.image.topics)]
-    if GROUP_RESOURCE in wanted:
-        names += [(GROUP_RESOURCE, name) for name in services.configs.names_of(GROUP_RESOURCE)]
+    for kind in (GROUP_RESOURCE, CLIENT_METRICS_RESOURCE):
+        if kind in wanted:
+            names += [(kind, name) for name in services.configs.names_of(kind)]
     for kind in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
         if kind in wanted:
             names += [(kind, str(state.node_id)) for state in services.image.live_brokers()]

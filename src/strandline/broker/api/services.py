@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -22,6 +23,7 @@ from strandline.broker.replication.replicas import Replicas
 from strandline.broker.replication.replication_quota import ReplicationQuota
 from strandline.broker.replication.suspected_brokers import SuspectedBrokers
 from strandline.broker.server.response_cache import ResponseCache
+from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.config import DynamicConfigs
 from strandline.controller.image import ClusterImage
 from strandline.ports.clock import Clock
@@ -34,6 +36,7 @@ class Services:
     image: ClusterImage
     configs: DynamicConfigs
     clock: Clock
+    authorizer: NodeAuthorizer | None  # None: everybody may do everything
     cluster_id: str
     replicas: Replicas
     flusher: LogFlusher
@@ -51,4 +54,5 @@ class Services:
     topic_creation: AutoTopicCreation
     quorum: RaftNode
     channel: ControllerChannel
+    client_telemetry: ClientTelemetry
     controller: ControllerRuntime | None  # on a node that is one

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from strandline.config.describe import is_sensitive_broker_key
-from strandline.controller.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, ClusterImage
+from strandline.controller.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    ClusterImage,
+)
 from strandline.telemetry.events import Events
 from strandline.wire.records import metadata as records
 from strandline.wire.schema import Message
@@ -15,7 +21,12 @@ from strandline.wire.schema import Message
 # Of the partitions that get another leader by one decision so many are named.
 _NAMED_MAX: Final = 5
 _UNCHANGED: Final = -2
-_RESOURCES: Final = {TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", GROUP_RESOURCE: "group"}
+_RESOURCES: Final = {
+    TOPIC_RESOURCE: "topic",
+    BROKER_RESOURCE: "broker",
+    CLIENT_METRICS_RESOURCE: "client metrics",
+    GROUP_RESOURCE: "group",
+}
 
 
 class ControllerEvent(NamedTuple):

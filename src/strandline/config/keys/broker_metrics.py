@@ -48,6 +48,9 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Most series of a page of metrics. Metrics with a series for each partition are left out first, each as a "
         "whole."
     ),
+    active("strandline.client.metrics.series.max", INT, 20_000, at_least(0), LOW).documented(
+        "Most series that all clients together may push to this broker (KIP-714); those beyond are left out."
+    ),
     accepted(
         "metric.reporters",
         LIST,

@@ -118,7 +118,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("delete.topic.enable", BOOLEAN, True, None, HIGH).documented(
         "Whether topics can be deleted. If not, the request is refused."
     ),
-    accepted("telemetry.max.bytes", INT, 1_048_576, at_least(1), LOW).documented(
+    active("telemetry.max.bytes", INT, 1_048_576, at_least(1), LOW).documented(
         "Largest push of metrics that is taken from a client, after decompression."
     ),
 )
