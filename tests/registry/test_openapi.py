@@ -41,7 +41,7 @@ def test_every_path_is_in_the_document() -> None:
 
 
 @schema.parametrize()
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_responses_are_as_documented(case: Any, own_registry: RegistryProcess) -> None:
     checks = (
         not_a_server_error,
