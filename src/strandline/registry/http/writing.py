@@ -74,11 +74,14 @@ class WriteOperations:
         registry, level = self._registry, self._registry.settings.default_level
         config = config_in_scope(registry.state, subject, level)
         normalizes = exchange.flag("normalize") or bool(config.get("normalize", False))
-        existing = await self._workers.run(
-            lambda: find_registered(
-                registry.state, registry.parser, subject, request, level, normalizes=normalizes
+        try:
+            existing = await self._workers.run(
+                lambda: find_registered(
+                    registry.state, registry.parser, subject, request, level, normalizes=normalizes
+                )
             )
-        )
+        except errors.RegistryError:  # the plan finds it again, after it has looked whether writing is allowed at all
+            existing = None
         if existing is not None:
             return Reply(registered(existing))
 
