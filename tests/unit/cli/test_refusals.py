@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from strandline.cli import logs
+from strandline.cli.given_settings import read_settings
 from strandline.cli.main import main
-from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
 from strandline.pipeline.runtime import validation
