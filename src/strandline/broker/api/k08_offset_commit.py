@@ -81,7 +81,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 
 def _handle(services: Services, context: RequestContext, request: OffsetCommitRequest) -> Handled:
-    commit = CommitRequest(context.api_version, request)
+    commit = CommitRequest(context.api_version, request, context.times)
     known, codes = _known(services, commit)
     if not known:
         return (commit.response(codes),)  # no group comes to be by it

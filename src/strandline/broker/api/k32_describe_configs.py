@@ -14,7 +14,7 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
 from strandline.broker.api.broker_loggers import check_broker, describe_loggers
 from strandline.broker.api.services import Services
-from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.pending_response import Handled, count_errors, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import DescribedConfig
@@ -39,7 +39,7 @@ from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from strandline.wire.codec import decode, encode
+from strandline.wire.codec import decode
 
 # Each has some dozens of configs, with their synonyms.
 _RESOURCES_AT_ONCE_MAX: Final = 10
@@ -49,7 +49,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
     results = _results(services, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
-        return (encode(_response(list(results)), context.api_version),)
+        return (encode_counted(_response(list(results)), context),)
     return _respond_in_steps(services, context, results)
 
 
@@ -57,7 +57,9 @@ async def _respond_in_steps(
     services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
     made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
-    return (await encode_in_worker(services.node.workers, _response(made), context.api_version),)
+    response = _response(made)
+    count_errors(response, context)
+    return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 
 def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:
