@@ -35,7 +35,7 @@ from strandline.telemetry.exposition import (
 )
 
 # Partitions that are looked at before others may go on.
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 250
 
 _TOPIC_COUNTERS: Final = (
     ("bytesin", "bytes_in", "Bytes that producers wrote."),
@@ -241,8 +241,11 @@ class ReplicationCollector:
                 _stable_lag,
             ),
         ):
-            yield Family(name, GAUGE, help_, [(each.key, values(each)) for each in led], PER_PARTITION)
-            yield None
+            samples: list[Sample] = []
+            for start in range(0, len(led), _AT_ONCE):
+                samples += [(each.key, values(each)) for each in led[start : start + _AT_ONCE]]
+                yield None
+            yield Family(name, GAUGE, help_, samples, PER_PARTITION)
         keys = [each.key for each in led]
         help_ = "The offset after the last record that consumers may read."
         ends = [found.high_watermark for found in led_figures]
