@@ -371,3 +371,18 @@ def _described(result: ToolResult) -> dict[str, str]:
     """The configs that ConfigCommand --describe printed."""
     pairs = re.findall(r"^  (\S+)=(.*) sensitive=", result.succeeded().stdout, flags=re.MULTILINE)
     return dict(pairs)
+
+
+class TestBrokerLoggers:
+    def test_levels_are_described_changed_and_deleted_while_the_broker_runs(self, run: Run) -> None:
+        which = ("--entity-type", "broker-loggers", "--entity-name", 1)
+        described = run("ConfigCommand", "--describe", *which).succeeded().stdout
+        assert "strandline.requests=" in described
+        run("ConfigCommand", "--alter", *which, "--add-config", "strandline.groups=DEBUG").succeeded()
+        changed = run("ConfigCommand", "--describe", *which).succeeded().stdout
+        assert "strandline.groups=DEBUG" in changed
+        run("ConfigCommand", "--alter", *which, "--delete-config", "strandline.groups").succeeded()
+        assert "strandline.groups=DEBUG" not in run("ConfigCommand", "--describe", *which).succeeded().stdout
+        refused = run("ConfigCommand", "--alter", *which, "--add-config", "no.such.logger=DEBUG")
+        assert refused.exit_code != 0
+        assert "no.such.logger" in refused.stdout + refused.stderr

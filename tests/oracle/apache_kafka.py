@@ -56,7 +56,9 @@ class ApacheKafka:
         jvm_options: Sequence[str] = AS_SHIPPED,
         node_id: int = 1,
         cluster_id: str | None = None,
+        broker_port: int | None = None,
     ) -> None:
+        """`broker_port` is that of the listener without login, where `settings` have listeners of their own."""
         self.settings = dict(settings or {})
         self.log_file = directory / "server.log"
         self.cluster_id = cluster_id or uuid_text(new_uuid(os.urandom))
@@ -66,6 +68,7 @@ class ApacheKafka:
         self._jvm_options = tuple(jvm_options)
         self._node_id = node_id
         self._broker_port, self._controller_port = free_ports(2)
+        self._broker_port = broker_port or self._broker_port
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -25,6 +25,7 @@ from strandline.client.sync import Admin, Producer
 from strandline.node.development_certificates import make_certificate
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import BrokerProcess, running_broker
+from strandline.testing.clusters import wait_until
 from strandline.wire.api.k03_metadata import MetadataRequest
 from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -195,7 +196,7 @@ def test_plain_text_to_a_tls_port_is_named(tls_broker: BrokerProcess) -> None:
     with connect(tls_broker) as peer:
         send(peer, MetadataRequest(topics=(), allow_auto_topic_creation=False), 4)
         assert receive(peer) == b""
-    assert "plain text came to a port that speaks TLS" in tls_broker.log_text
+    wait_until(lambda: "plain text came to a port that speaks TLS" in tls_broker.log_text)
 
 
 def test_half_open_handshakes_end_in_time_and_others_are_served(tls_broker: BrokerProcess) -> None:
@@ -253,7 +254,7 @@ def test_broker_refuses_expired_and_foreign_certificates(tmp_path: Path, days: i
         raw = socket.create_connection((host, int(port)), WAIT_S)
         with pytest.raises(ssl.SSLError):
             _talk(raw, context, host)
-        assert "the client's certificate is refused" in started.log_text
+        wait_until(lambda: "the client's certificate is refused" in started.log_text)
 
 
 def _talk(raw: socket.socket, context: ssl.SSLContext, host: str) -> None:

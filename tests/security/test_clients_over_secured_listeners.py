@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,33 +15,21 @@ from confluent_kafka import Producer as RdProducer
 from strandline.client import Consumer, Producer
 from strandline.client.sync import Admin as SyncAdmin
 from strandline.client.sync import Producer as SyncProducer
-from strandline.node.development_security import DevelopmentSecurity
-from strandline.testing import BrokerProcess, running_broker
+from strandline.testing import BrokerProcess
 from tests.compat.clients.kafka_python_client import KafkaConsumer, KafkaProducer
+from tests.security.kinds import KINDS, name_of, secured_broker
 
 COUNT = 50
 # Larger than what is read with its head: regions of files go through TLS too.
 VALUE = b"v" * 5000
 SECONDS_MAX = 30
 
-KINDS = [
-    ("SSL", "", "none"),
-    ("SSL", "", "required"),
-    ("SASL_PLAINTEXT", "PLAIN", "none"),
-    ("SASL_PLAINTEXT", "SCRAM-SHA-256", "none"),
-    ("SASL_SSL", "PLAIN", "none"),
-    ("SASL_SSL", "SCRAM-SHA-512", "required"),
-]
 
-
-@pytest.fixture(scope="module", params=KINDS, ids=["-".join(filter(None, kind)) for kind in KINDS])
+@pytest.fixture(scope="module", params=KINDS, ids=name_of)
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
-    protocol, mechanism, client_auth = request.param
-    directory: Path = tmp_path_factory.mktemp("security")
-    security = DevelopmentSecurity(directory, protocol, mechanism or "PLAIN", client_auth=client_auth)
-    with running_broker(security=security) as started:
+    with secured_broker(request.param, tmp_path_factory.mktemp("security")) as started:
         yield started
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from strandline.client.sync import Admin
+from strandline.client.sync import Admin, Producer
 from strandline.pipeline.runtime.explain import explain, in_words
 from strandline.pipeline.runtime.topics import create_topics
 from strandline.pipeline.runtime.validation import analyse, validate
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
+from tests.record_times import recent_ms
 from tests.unit.pipeline.specs import SPEC
 
 
@@ -169,7 +170,7 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
     named = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", f"topic: {topic}")
     with pytest.raises(SpecError) as raised:
         validate(written(tmp_path, named), with_spark=False)
-    assert [each.line for each in raised.value.mistakes] == [5, 20]
+    assert [each.line for each in raised.value.mistakes] == [6, 21]
     admin.create_topic(topic, partitions=1)
     validate(written(tmp_path, named.replace("    key: id", "    partitions: 1")), with_spark=False)
     # Nobody listens there: the port is reserved.
@@ -217,3 +218,48 @@ def test_a_plan_is_explained(spark: Any, tmp_path: Path) -> None:
     assert "query topics (append mode): exactly once, one transaction per batch for all of these" in lines
     assert "  big -> topic big-orders, key id" in lines
     assert "  dead letters -> topic orders.dlq" in lines
+
+
+def test_mistakes_of_all_stages_and_sinks_are_found_in_one_start(spark: Any, tmp_path: Path) -> None:
+    text = SPEC.replace("amount > 10", "amont > 10").replace(
+        "    watermark:",
+        "    rules: [{name: paid, check: payed > 0}, {name: few, check: idd < 5}]\n    watermark:",
+    )
+    other = "  - {name: other, sql: SELECT nothing_here FROM names}\n"
+    names = "  names: {topic: names, as: table, decode: {format: text}}\ntransforms:"
+    text = text.replace("sinks:", f"{other}sinks:").replace("transforms:", names)
+    with pytest.raises(SpecError) as raised:
+        validate(written(tmp_path, text), with_brokers=False, spark=spark)
+    texts = [each.text for each in raised.value.mistakes]
+    # `big` reads `orders`, which is wrong: it is not judged, and neither is the sink that takes from it.
+    assert [any(part in each for each in texts) for part in ("rules.paid", "rules.few", "nothing_here")] == [
+        True
+    ] * 3
+    assert len(texts) == 3, texts
+
+
+def test_topics_that_are_misspelt_are_suggested_with_the_line_of_the_topic(
+    bootstrap: str, admin: Admin, tmp_path: Path
+) -> None:
+    admin.create_topic("shop-orders-near")
+    text = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", "topic: shop-order-near")
+    with pytest.raises(SpecError) as raised:
+        validate(written(tmp_path, text), with_spark=False)
+    line = 1 + next(n for n, each in enumerate(text.splitlines()) if "shop-order-near" in each)
+    (mistake,) = [each for each in raised.value.mistakes if "shop-order-near" in each.text]
+    assert mistake.line == line
+    assert "does not exist: did you mean shop-orders-near?" in mistake.text
+
+
+def test_records_that_retention_will_delete_are_warned_of(
+    bootstrap: str, admin: Admin, topic: str, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=2)
+    admin.create_topic(f"{topic}-out")
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for timestamp_ms in (recent_ms() - 30 * 86_400_000, recent_ms()):
+            producer.send(topic, b"x", b"k", timestamp_ms=timestamp_ms)
+    text = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", f"topic: {topic}")
+    text = text.replace("topic: big-orders", f"topic: {topic}-out")
+    (warning,) = validate(written(tmp_path, text), with_spark=False)
+    assert f"1 records of topic {topic} are older than its retention.ms" in warning.text

@@ -28,7 +28,7 @@ class Command:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "strandline.cli.main", *arguments],
+            [*prefix, sys.executable, "-m", "strandline", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -16,6 +16,7 @@ from strandline.client.errors import KafkaError
 from strandline.client.sync import Admin
 from strandline.telemetry.events import LIMITED_LINES
 from strandline.testing import BrokerProcess
+from tests.record_times import recent_ms
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,23 @@ def test_topics_and_settings_are_told(broker: BrokerProcess) -> None:
     told(broker, 'setting changed resource="topic told" key=retention.ms value=1000')
     client.delete_topics(["told"])["told"].result(10)
     told(broker, "topic deleted topic=told")
+
+
+def test_records_older_than_retention_are_told_once_a_topic(broker: BrokerProcess) -> None:
+    client = confluent.AdminClient({"bootstrap.servers": broker.bootstrap})
+    client.create_topics(
+        [confluent.NewTopic("old", 2, 1), confluent.NewTopic("kept", 1, 1, config={"retention.ms": "-1"})]
+    )["old"].result(10)
+    producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(4):
+        producer.produce("old", b"x", partition=number % 2, timestamp=recent_ms() - 30 * 86_400_000)
+        producer.produce("kept", b"x", timestamp=recent_ms() - 30 * 86_400_000)
+        producer.produce("told-new", b"x")
+        assert producer.flush(20) == 0
+    told(
+        broker, " warn ", "records are older than their topic's retention", "topic=old retention_ms=604800000"
+    )
+    assert len(lines(broker, "records are older than their topic's retention")) == 1
 
 
 def test_groups_are_told(broker: BrokerProcess) -> None:

@@ -28,6 +28,15 @@ class ProducerIdAndEpoch(NamedTuple):
     epoch: int
 
 
+class Uuid(bytes):
+    """Sixteen bytes that people see as Kafka's tools print them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Uuid({uuid_text(self)})"
+
+
 def uuid_text(uuid: bytes | bytearray) -> str:
     """22 characters of URL-safe base64, as every Kafka tool prints it."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()

@@ -18,7 +18,7 @@ from strandline.broker.metadata.raft_bootstrap import (
 from strandline.broker.security.listener_security import ListenerSecurity
 from strandline.broker.server.connection import ClientConnection
 from strandline.broker.server.secured_connection import SaslClientConnection, TlsClientConnection
-from strandline.config import BrokerConfig, Listener
+from strandline.config import BrokerConfig, InvalidConfig, Listener
 from strandline.ports.network import ListeningSocket as OpenListener
 from strandline.ports.tls import TlsError
 from strandline.telemetry.events import Events
@@ -60,6 +60,7 @@ class Broker(BrokerParts):
         previous = epochs.pop() if len(epochs) == 1 else None
         await self.lifecycle.register(endpoints, -1 if previous is None else previous)
         await self.lifecycle.caught_up()
+        self._check_access()
         self.replicas.load()
         self._follow_image()
         await self.lifecycle.unfenced()
@@ -74,6 +75,23 @@ class Broker(BrokerParts):
         self.connections.serve_all()
         self.health.is_started = True
 
+    def _check_access(self) -> None:
+        """Says if rules are without effect; raises InvalidConfig if they would lock everybody out."""
+        if self.authorizer is None:
+            if self.image.acls:
+                self.node.events.warn(
+                    "rules of access are without effect: authorizer.class.name is empty, and everybody may do "
+                    "everything",
+                    rules=len(self.image.acls),
+                )
+        elif not self.authorizer.can_anybody_alter():
+            raise InvalidConfig(
+                "super.users",
+                None,
+                "There is an authorizer, but no super user, and no rule that lets somebody change the rules: everybody "
+                "would be locked out. Name somebody: super.users=User:admin",
+            )
+
     # Listening
 
     async def _listen(self) -> tuple[BrokerEndpoint, ...]:
@@ -81,7 +99,7 @@ class Broker(BrokerParts):
         ports = {}
         network = self.node.network
         for listener in self.config.broker_listeners:
-            security = self._security_of(listener)
+            security = await self._security_of(listener)
             acceptor = self._acceptor(listener, security)
             opened = await network.listen(
                 listener.host, listener.port, acceptor, None if security is None else security.tls
@@ -90,7 +108,7 @@ class Broker(BrokerParts):
             ports[listener.name] = opened.port
         if has_others(self.config) or not self.config.is_broker:
             for listener in self.config.controller_listeners:
-                security = self._security_of(listener)
+                security = await self._security_of(listener)
                 acceptor = self._acceptor(listener, security, is_controller=True)
                 tls = None if security is None else security.tls
                 self._listeners.append(await network.listen(listener.host, listener.port, acceptor, tls))
@@ -104,12 +122,12 @@ class Broker(BrokerParts):
             for listener in self.config.advertised_listeners
         )
 
-    def _security_of(self, listener: Listener) -> ListenerSecurity | None:
+    async def _security_of(self, listener: Listener) -> ListenerSecurity | None:
         """The security of a listener that has some."""
         if listener.protocol == "PLAINTEXT":
             return None
         security = ListenerSecurity(self.node, listener, self.token_keys)
-        security.prepare()
+        await security.prepare()
         self.secured.append(security)
         return security
 

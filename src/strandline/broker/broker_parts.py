@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from strandline.broker.api.k18_api_versions import respond_to_unknown_version
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import API_VERSIONS, TABLE
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -65,6 +66,7 @@ from strandline.ports.network import Network
 from strandline.ports.process import Process
 from strandline.ports.random import Random
 from strandline.ports.tls import TlsError
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 from strandline.storage.directory import LogDirectory
 from strandline.storage.files import FileTable
@@ -90,6 +92,7 @@ class Ports(NamedTuple):
     process: Process
     open_files_max: int
     replica_network: Network | None = None  # for followers' fetches, where their sockets differ
+    web: Web | None = None  # for keys of tokens that are fetched over HTTP
 
 
 class BrokerParts(ABC):
@@ -120,8 +123,14 @@ class BrokerParts(ABC):
             network=ports.network,
             network_to_brokers=self.node_networks.to_brokers,
             network_to_controllers=self.node_networks.to_controllers,
+            web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
+        self.authorizer = (
+            NodeAuthorizer(self.node, {row.key: row.authorization for row in TABLE.values()})
+            if config.text("authorizer.class.name")
+            else None
+        )
         self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
@@ -205,6 +214,7 @@ class BrokerParts(ABC):
         )
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
+            self.controller_runtime.authorizer = self.authorizer
         self.channel = ControllerChannel(node, self.quorum, self.controller_runtime)
         self.lifecycle = BrokerLifecycle(
             node, self.channel, self.quorum, self.cluster_id, self.replicas.directories
@@ -270,6 +280,7 @@ class BrokerParts(ABC):
             image=node.image,
             configs=node.configs,
             clock=node.clock,
+            authorizer=self.authorizer,
             cluster_id=self.cluster_id,
             replicas=self.replicas,
             flusher=self.flusher,
@@ -293,7 +304,11 @@ class BrokerParts(ABC):
             controller=self.controller_runtime,
         )
         dispatch = Dispatch(
-            TABLE, "strandline.broker.api", self.services, {API_VERSIONS: respond_to_unknown_version}
+            TABLE,
+            "strandline.broker.api",
+            self.services,
+            {API_VERSIONS: respond_to_unknown_version},
+            self.authorizer,
         )
         self._server = ServerContext(
             node=node,

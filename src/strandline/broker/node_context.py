@@ -14,6 +14,7 @@ from strandline.ports.clock import Clock
 from strandline.ports.disk import Disk
 from strandline.ports.network import Network
 from strandline.ports.random import Random
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 from strandline.telemetry.counters import Counters
 from strandline.telemetry.events import Events
@@ -40,6 +41,7 @@ class NodeContext:
     # The same with the encryption and the login that the other nodes' listeners ask for.
     network_to_brokers: Network
     network_to_controllers: Network
+    web: Web | None = None
 
     def topic_name(self, topic_id: bytes) -> str:
         """The name of the topic with this id; empty if there is none."""

@@ -1,11 +1,29 @@
 """What a person types. Parsing is by argparse, so that `strandline up` loads nothing that a broker does not need."""
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 def main() -> int:
-    """Runs the `strandline` command. A Ctrl-C while its modules are being loaded ends it without a traceback."""
-    try:
+    """Runs the `strandline` command."""
+    with ctrl_c_ends_at_once():
         from strandline.cli.main import main as run
+    return run()
 
-        return run()
-    except KeyboardInterrupt:
-        return 130
+
+@contextmanager
+def ctrl_c_ends_at_once() -> Iterator[None]:
+    """While modules are being loaded, a Ctrl-C ends the process as it ends one without handlers.
+
+    As an exception it would print a traceback, or be lost: some modules swallow what is raised while they are imported.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, as in the background, or somebody handles it
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -88,17 +88,21 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
 def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild) -> None:
     """Until a signal asks it to stop."""
     asked = threading.Event()
+    started = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if asked.is_set():
             _end_at_once(cluster, options)
         asked.set()
+        if not started.is_set():
+            raise KeyboardInterrupt  # nobody waits for nodes that are to be stopped again
 
     for number in stop_signals():
         signal.signal(number, on_signal)
     began = time.monotonic()
     try:
         cluster.start()
+        started.set()
         if cluster.security is None:  # the registry beside a secured cluster is started by hand
             registry.start(cluster.bootstrap)
         _stay(cluster, options, asked, began, registry.line)

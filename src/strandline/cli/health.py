@@ -97,7 +97,8 @@ def add_arguments(cluster: argparse.ArgumentParser) -> None:
     status = actions.add_parser(
         "status",
         help="what is under-replicated or without a leader",
-        description="Says how the cluster is. The exit code is 0 if every partition has a leader and all its replicas "
+        description="Shows the nodes of a cluster and the partitions that are not in order. "
+        "The exit code is 0 if every partition has a leader and all its replicas "
         "are in sync, 1 if not, and 3 if no broker can be reached.",
     )
     wait = actions.add_parser(
@@ -124,7 +125,11 @@ def add_arguments(cluster: argparse.ArgumentParser) -> None:
         "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for a response (default: 30)"
     )
     wait.add_argument(
-        "--timeout", type=seconds, default=600.0, metavar="SECONDS", help="at most so long (default: 600)"
+        "--timeout",
+        type=seconds,
+        default=600.0,
+        metavar="SECONDS",
+        help="give up after this time (default: 600)",
     )
 
 

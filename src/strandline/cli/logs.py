@@ -35,7 +35,9 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
         description="Checks CRCs, offsets, order of indexes, sequences of producers, leader epochs. Changes nothing. "
         "Ends with 1 where something is wrong.",
     )
-    verify.add_argument("path", nargs="+", metavar="DIRECTORY", help="directories of partitions")
+    verify.add_argument(
+        "path", nargs="+", metavar="DIRECTORY", help="directories of partitions, or data directories for all"
+    )
     repair = actions.add_parser(
         "repair",
         help="do what a start after a crash would do",
@@ -74,8 +76,8 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
     at = actions.add_parser(
         "at",
         help="offsets of every partition at a time",
-        description="For each partition the offset of the first record that is not older than the time, and its end "
-        "where all are.",
+        description="Shows, for each partition, the offset of the first record at or after a time; where all records "
+        "are older, the offset at which the next record will be written.",
     )
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
     at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
@@ -151,10 +153,10 @@ def _verify(options: argparse.Namespace) -> int:
     from strandline.storage.verifying import ERROR, UnknownDirectory, verify
 
     errors = 0
-    for directory in options.path:
+    for directory in [each for path in options.path for each in _partitions_in(path)]:
         if not os.path.isdir(directory):
             return fail(
-                f"{directory} is no directory; name the directory of a partition, such as DATA/topic-0"
+                f"{directory} is no directory; name the directory of a partition, such as DATA/topic-0, or DATA for all"
             )
         try:
             findings = verify(RealDisk(), directory.rstrip("/"))
@@ -170,6 +172,16 @@ def _verify(options: argparse.Namespace) -> int:
             print(f"{finding.severity}: {finding.file}: {finding.what}")
         print(f"{directory}: {'sound' if not wrong else f'{wrong} errors'}")
     return 1 if errors else 0
+
+
+def _partitions_in(path: str) -> list[str]:
+    """The partitions of a data directory; any other path by itself."""
+    from strandline.storage.names import META_PROPERTIES, parse_partition_directory
+
+    if not os.path.isfile(os.path.join(path, META_PROPERTIES)):
+        return [path]
+    names = [name for name in sorted(os.listdir(path)) if parse_partition_directory(name) is not None]
+    return [os.path.join(path, name) for name in names] or [path]
 
 
 def _repair(options: argparse.Namespace) -> int:

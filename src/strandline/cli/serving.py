@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from strandline.node.network import free_ports_from
 from strandline.ports.tls import TlsError
 from strandline.security.exchange import PLAIN, SCRAM_SHA_512
 from strandline.storage.directory import UnusableDirectory
+from strandline.telemetry.events import ROOT
 
 if TYPE_CHECKING:
     from strandline.node.development_security import DevelopmentSecurity
@@ -77,7 +78,7 @@ def up(options: argparse.Namespace) -> int:
             settings = security.broker_settings(settings) | given
             events = launcher.stderr_events(node=1, level="warn")
             format_if_empty(broker_config(settings), events, users=security.scram_users())
-        return _serve(settings, options, on_ready)
+        return _serve(settings, options, on_ready, registry.stop)
     except (UnusableDirectory, InvalidConfig, TlsError) as error:
         return fail(str(error))
     finally:
@@ -139,7 +140,7 @@ def server(options: argparse.Namespace) -> int:
         settings = read_settings(options.config)
     except ValueError as error:
         return fail(str(error))
-    return _serve(settings, options, _say_ready)
+    return _serve(settings, options, _say_ready, lambda: None)
 
 
 def read_settings(path: str) -> dict[str, str]:
@@ -162,20 +163,31 @@ def _read_text(path: str) -> str:
             return file.read()
 
 
-def _serve(settings: dict[str, str], options: argparse.Namespace, on_ready: object) -> int:
+def _serve(
+    settings: dict[str, str],
+    options: argparse.Namespace,
+    on_ready: Callable[[RunningNode], None],
+    before_stop: Callable[[], None],
+) -> int:
     try:
         config = broker_config(settings)
     except InvalidConfig as error:
         return fail(str(error))
     events = launcher.stderr_events(
-        node=config.node_id, as_json=options.log_format == "json", level=options.log_level
+        node=config.node_id, as_json=options.log_format == "json", level=options.log_level or "warn"
     )
+
+    def ready(node: RunningNode) -> None:
+        on_ready(node)
+        if options.log_level is None:
+            events.set_level(ROOT, "info")
+
     for listener in launcher.open_to_others(config):
         events.warn("everybody who reaches this listener may do everything", listener=listener)
     for warning in config.warnings:
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:
-        loop.run(launcher.serve(config, events, on_ready))  # type: ignore[arg-type]
+        loop.run(launcher.serve(config, events, ready, before_stop))
     except (UnusableDirectory, CannotJoin, InvalidConfig) as error:
         return fail(str(error))
     except OSError as error:

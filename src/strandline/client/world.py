@@ -15,6 +15,7 @@ from typing import Any, Final
 from strandline.ports.clock import Clock
 from strandline.ports.network import Network
 from strandline.ports.random import Random
+from strandline.ports.web import Web
 from strandline.ports.workers import Workers
 
 _REAL_WORLD: Final = "strandline.node.client_world"
@@ -29,6 +30,7 @@ class ClientWorld:
     clock: Clock
     random: Random
     workers: Workers
+    web: Web | None = None  # for tokens of an identity provider
     close: Callable[[], None] = lambda: None
 
 

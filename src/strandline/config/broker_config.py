@@ -17,6 +17,8 @@ from strandline.config.parsed_config import ParsedConfig
 from strandline.config.typed_values import nearest
 from strandline.config.variables import advice_on_variables
 
+# Keys that the authorizer reads itself.
+_PLUGIN_KEYS = ("super.users", "allow.everyone.if.no.acl.found")
 # What a key begins with that a plug-in reads itself, so that nobody here can know its name.
 _PLUGIN_PREFIXES = ("config.providers.",)
 _PLUGIN_PREFIX_KEYS = ("remote.log.storage.manager.impl.prefix", "remote.log.metadata.manager.impl.prefix")
@@ -57,7 +59,11 @@ class BrokerConfig(ParsedConfig):
 
     def _warning_of(self, name: str) -> ConfigWarning | None:
         """A warning if this is no key of a broker, nor one of a broker's keys for one listener."""
-        if name in BROKER_KEYS or (find_key(name) is not None and name not in DYNAMIC_ONLY_KEYS):
+        if (
+            name in BROKER_KEYS
+            or name in _PLUGIN_KEYS
+            or (find_key(name) is not None and name not in DYNAMIC_ONLY_KEYS)
+        ):
             return None
         prefixes = _PLUGIN_PREFIXES + tuple(self.text(prefix) for prefix in _PLUGIN_PREFIX_KEYS)
         return None if name.startswith(prefixes) else ConfigWarning(name, _advice(name))
@@ -70,4 +76,4 @@ def _advice(name: str) -> str:
         synonyms = SYNONYMS.get(name)
         default = f"; its default for all topics is {synonyms[0].name}" if synonyms else ""
         return f"{name} is a key of topics, not of brokers{default}"
-    return f"{name} is no key that Strandline knows{nearest(name, BROKER_KEYS)}"
+    return f"Strandline has no setting {name}{nearest(name, BROKER_KEYS)}"

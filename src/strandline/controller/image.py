@@ -79,7 +79,7 @@ class BrokerRegistration:
 
 
 # Records that no Metadata response shows: one that says every half a second that the controller is there, the next
-# block of producer ids, and credentials.
+# block of producer ids, credentials and quotas.
 _UNSEEN: Final = (
     records.NoOpRecord,
     records.ProducerIdsRecord,
@@ -87,12 +87,19 @@ _UNSEEN: Final = (
     records.RemoveUserScramCredentialRecord,
     records.DelegationTokenRecord,
     records.RemoveDelegationTokenRecord,
+    records.ClientQuotaRecord,
 )
+
+# The types and names of the entities that a client quota is for, in the order of the types; None is the default.
+QuotaKey = tuple[tuple[str, str | None], ...]
 
 
 class ClusterImage:
     def __init__(self) -> None:
         self.version = 0
+        # One more for each record that changed a rule of access, and for each that changed a quota.
+        self.acls_version = 0
+        self.quotas_version = 0
         self.clear()
 
     def clear(self) -> None:
@@ -107,9 +114,13 @@ class ClusterImage:
         # By the mechanism's number and the user's name (KIP-554), and by the token's id (KIP-48).
         self.scram_credentials: dict[tuple[int, str], records.UserScramCredentialRecord] = {}
         self.delegation_tokens: dict[str, records.DelegationTokenRecord] = {}
+        self.acls: dict[bytes, records.AccessControlEntryRecord] = {}  # by their ids
+        self.client_quotas: dict[QuotaKey, dict[str, float]] = {}
         self.foreign: dict[bytes, None] = {}  # records of kinds that are not known here, in order
-        # One more for each record that changed something a Metadata answer shows; caches go by it.
+        # One more for each record that changed something a Metadata response shows; caches go by it.
         self.version += 1
+        self.acls_version += 1
+        self.quotas_version += 1
 
     def live_brokers(self) -> list[BrokerRegistration]:
         return [self.brokers[node_id] for node_id in sorted(self.brokers) if not self.brokers[node_id].fenced]
@@ -158,6 +169,14 @@ class ClusterImage:
                 self.delegation_tokens[record.token_id] = record
             case records.RemoveDelegationTokenRecord():
                 self.delegation_tokens.pop(record.token_id, None)
+            case records.AccessControlEntryRecord():
+                self.acls[record.id] = record
+                self.acls_version += 1
+            case records.RemoveAccessControlEntryRecord():
+                self.acls.pop(record.id, None)
+                self.acls_version += 1
+            case records.ClientQuotaRecord():
+                self._apply_quota(record)
             case records.ClearElrRecord():
                 self._clear_eligible(record.topic_name)
             case ForeignRecord():
@@ -176,6 +195,18 @@ class ClusterImage:
             overrides[record.name] = record.value
         if not overrides:
             del self.configs[key]
+
+    def _apply_quota(self, record: records.ClientQuotaRecord) -> None:
+        entities = sorted(record.entity, key=lambda each: each.entity_type)
+        key = tuple((each.entity_type, each.entity_name) for each in entities)
+        quotas = self.client_quotas.setdefault(key, {})
+        if record.remove:
+            quotas.pop(record.key, None)
+        else:
+            quotas[record.key] = record.value
+        if not quotas:
+            del self.client_quotas[key]
+        self.quotas_version += 1
 
     def _apply_registration_change(self, record: records.BrokerRegistrationChangeRecord) -> None:
         broker = self.brokers[record.broker_id]

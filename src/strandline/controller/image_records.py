@@ -5,10 +5,12 @@ from __future__ import annotations
 from strandline.controller.image import ClusterImage, PartitionState
 from strandline.wire.records.framing import ForeignRecord
 from strandline.wire.records.metadata import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    QuotaEntity,
     RegisterBrokerRecord,
     TopicRecord,
 )
@@ -48,6 +50,13 @@ def records_of(image: ClusterImage) -> list[Message]:
         )
     records += image.scram_credentials.values()
     records += image.delegation_tokens.values()
+    records += image.acls.values()
+    for entity, quotas in image.client_quotas.items():
+        named = tuple(QuotaEntity(entity_type=kind, entity_name=name) for kind, name in entity)
+        records += [
+            ClientQuotaRecord(entity=named, key=key, value=value, remove=False)
+            for key, value in quotas.items()
+        ]
     records += [ForeignRecord(value=value) for value in image.foreign]
     return records
 

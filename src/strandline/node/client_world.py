@@ -11,6 +11,7 @@ from strandline.client.world import ClientWorld
 from strandline.node.clock import RealClock
 from strandline.node.network import TcpNetwork
 from strandline.node.random import RealRandom
+from strandline.node.web import RealWeb
 from strandline.node.workers import ThreadWorkers
 
 # Off the loop a client only compresses big batches, and runs handlers of `DeadLetters` that are no coroutines.
@@ -24,5 +25,6 @@ def client_world() -> ClientWorld:
         clock=RealClock(),
         random=RealRandom(),
         workers=workers,
+        web=RealWeb(),
         close=workers.let_go,
     )

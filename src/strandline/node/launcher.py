@@ -26,6 +26,7 @@ from strandline.node.disk import RealDisk
 from strandline.node.network import BACKLOG, TcpNetwork, check_address
 from strandline.node.process import RealProcess, raise_open_file_limit, stop_signals
 from strandline.node.random import RealRandom
+from strandline.node.web import RealWeb
 from strandline.node.workers import ThreadWorkers
 from strandline.ports.process import Process
 from strandline.telemetry.events import Events
@@ -64,21 +65,40 @@ def embedded_settings(
     own = "localhost" if host in EVERY_ADDRESS or advertise else host
     # By either of its names: the only voter is this node, whatever its number.
     node_id = given.get("node.id") or given.get("broker.id") or "1"
+    controller = f"CONTROLLER://{_bracketed(own)}:0"
     return {
         "process.roles": "broker,controller",
         "node.id": node_id,
-        "listeners": f"PLAINTEXT://{_bracketed(host)}:{port},CONTROLLER://{_bracketed(own)}:0",
+        "listeners": f"PLAINTEXT://{_bracketed(host)}:{port},{controller}",
         "advertised.listeners": f"PLAINTEXT://{_bracketed(advertise or host)}:{port}",
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"{node_id}@{_bracketed(own)}:1",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,"
+        "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
         "log.dirs": only_log_directory(data),
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
-        **given,
+        **_for_own_listeners(given, controller),
     }
+
+
+def _for_own_listeners(given: Mapping[str, str], controller: str) -> dict[str, str]:
+    """Completes settings that name listeners of their own: the controller's is added, and the first of the others is
+    advertised and used between brokers, unless the settings say otherwise."""
+    listeners = [each.strip() for each in given.get("listeners", "").split(",") if each.strip()]
+    decided = {"listener.security.protocol.map", "controller.listener.names", "process.roles"}
+    if not listeners or decided & given.keys():
+        return dict(given)
+    controllers = [each for each in listeners if each.startswith("CONTROLLER:")]
+    own = [each for each in listeners if each not in controllers]
+    added = {"listeners": ",".join([*own, *(controllers or [controller])])}
+    if own and "advertised.listeners" not in given:
+        added["advertised.listeners"] = ",".join(own)
+    if own and not given.keys() & {"inter.broker.listener.name", "security.inter.broker.protocol"}:
+        added["inter.broker.listener.name"] = own[0].partition(":")[0]
+    return {**given, **added}
 
 
 def _bracketed(host: str) -> str:
@@ -144,6 +164,7 @@ class RunningNode:
             replica_network=_replica_network(config),
             process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
+            web=RealWeb(),
         )
         self.broker = Broker(ports, config, events)
         self._config = config
@@ -229,8 +250,16 @@ def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> E
     )
 
 
-async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[RunningNode], None]) -> None:
-    """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once."""
+async def serve(
+    config: BrokerConfig,
+    events: Events,
+    on_ready: Callable[[RunningNode], None],
+    before_stop: Callable[[], None] = lambda: None,
+) -> None:
+    """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once.
+
+    `before_stop` ends what needs the node; it runs in a thread, while the node still serves.
+    """
     node = RunningNode(config, events)
     loop = asyncio.get_running_loop()
     stop_requested = asyncio.Event()
@@ -263,6 +292,7 @@ async def serve(config: BrokerConfig, events: Events, on_ready: Callable[[Runnin
     await stop_requested.wait()
     watching.cancel()
     events.info("stopping")
+    await asyncio.to_thread(before_stop)
     await node.stop()
 
 

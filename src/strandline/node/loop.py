@@ -15,8 +15,11 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     # A node makes little garbage with cycles; the default threshold would have the collector run for each request.
     gc.set_threshold(50_000, 20, 100)
     try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(main)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(main)
+        try:
+            import uvloop
+        except ImportError:
+            return asyncio.run(main)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(main)
+    finally:
+        main.close()  # a Ctrl-C before it began would have Python warn of a coroutine that nobody awaited

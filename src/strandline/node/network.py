@@ -255,7 +255,9 @@ def _bind(addresses: list[SocketAddress], port: int) -> list[socket.socket]:
                 bound.append(sock)
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
-                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                    # `::` alone means every address, those of IPv4 too, as in Java; beside others each has its own.
+                    is_every = host == "::" and len(addresses) == 1
+                    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not is_every))
                 sock.bind((host, bound[0].getsockname()[1] if len(bound) > 1 else port, *scope))
             return bound
         except OSError as error:

@@ -62,7 +62,7 @@ async def _exchange(channel: Channel, login: Login, versions: LoginVersions) -> 
             f"the broker does not log in by {login.mechanism} here; the mechanisms of this listener: {offered}",
         )
     try:
-        exchange = login.begin()
+        exchange = await login.begin()
         message: bytes | None = exchange.first()
         lifetime_ms = 0
         while message is not None:

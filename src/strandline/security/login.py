@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from strandline.security.exchange import (
@@ -24,7 +24,7 @@ from strandline.security.scram import ScramClient, ScramSecret
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
     mechanism: str
-    begin: Callable[[], ClientExchange] = field(repr=False)
+    begin: Callable[[], Awaitable[ClientExchange]] = field(repr=False)
 
 
 def login_of(
@@ -32,7 +32,7 @@ def login_of(
     key: str,
     jaas: str | None,
     nonce: Callable[[], str],
-    token: Callable[[], str] | None = None,
+    token: Callable[[], Awaitable[str]] | None = None,
 ) -> Login:
     """The login that settings ask for; ValueError, which shows no secret, if they cannot be used.
 
@@ -41,8 +41,7 @@ def login_of(
     if mechanism not in MECHANISMS:
         raise ValueError(unsupported_mechanism(mechanism))
     if mechanism == OAUTHBEARER and token is not None:
-        given = token
-        return Login(mechanism=mechanism, begin=lambda: OAuthBearerClient(given()))
+        return _bearer_login(token)
     if jaas is None:
         raise ValueError(
             f"{key} is missing: {mechanism} needs it. Write it as "
@@ -53,10 +52,24 @@ def login_of(
     if not name or password is None:
         raise ValueError(f"{key} has no username or no password for {mechanism}")
     if mechanism == PLAIN:
-        return Login(mechanism=mechanism, begin=lambda: PlainClient(name, password))
+        return _login(mechanism, lambda: PlainClient(name, password))
     is_token = options.get("tokenauth", "").lower() == "true"
     secret = ScramSecret(mechanism, name, password, is_token=is_token)
-    return Login(mechanism=mechanism, begin=lambda: ScramClient(secret, nonce()))
+    return _login(mechanism, lambda: ScramClient(secret, nonce()))
+
+
+def _login(mechanism: str, exchange: Callable[[], ClientExchange]) -> Login:
+    async def begin() -> ClientExchange:
+        return exchange()
+
+    return Login(mechanism=mechanism, begin=begin)
+
+
+def _bearer_login(token: Callable[[], Awaitable[str]]) -> Login:
+    async def begin() -> ClientExchange:
+        return OAuthBearerClient(await token())
+
+    return Login(mechanism=OAUTHBEARER, begin=begin)
 
 
 def _module(mechanism: str) -> str:

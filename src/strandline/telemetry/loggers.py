@@ -12,11 +12,13 @@ RECORDS: Final = "strandline.records"
 GROUPS: Final = "strandline.groups"
 TRANSACTIONS: Final = "strandline.transactions"
 CONTROLLER: Final = "strandline.controller"
+# The audit log: nothing of it is left out.
+AUTHORIZER: Final = "strandline.authorizer"
 # What clients cause as often as they like is limited.
 _LIMITED: Final = (CONNECTIONS, REQUESTS, RECORDS, GROUPS, TRANSACTIONS)
 
 
 def make_loggers(events: Events) -> None:
     """Makes all of them, so that they are listed and can be set before anything was said."""
-    for name in (*_LIMITED, CONTROLLER):
+    for name in (*_LIMITED, CONTROLLER, AUTHORIZER):
         events.named(name, is_limited=name in _LIMITED)

@@ -47,6 +47,8 @@ class AllTopicsMetrics:
 
     def __init__(self) -> None:
         self.by_topic: dict[str, TopicMetrics] = {}
+        # Topics of which the log has told that records arrive which are older than retention.
+        self.told_expired: set[str] = set()
         # Of topics that are gone, and of those that were asked for and are not there.
         self.others = TopicMetrics()
 
@@ -59,6 +61,7 @@ class AllTopicsMetrics:
 
     def forget(self, topic: str) -> None:
         """The topic is deleted: its series end, and the sums stay."""
+        self.told_expired.discard(topic)
         gone = self.by_topic.pop(topic, None)
         if gone is not None:
             for name in FIELDS:

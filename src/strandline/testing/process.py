@@ -121,6 +121,7 @@ class BrokerProcess:
         assert self._process.stdout is not None
         # Reading has no limit of its own; a process that is killed ends it.
         limit = threading.Timer(READY_SECONDS_MAX, self._process.kill)
+        limit.daemon = True  # a Ctrl-C must not leave an interpreter that waits for it
         limit.start()
         try:
             line = self._process.stdout.readline()

@@ -59,6 +59,7 @@ class RegistryProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         limit = threading.Timer(READY_SECONDS_MAX, self._process.kill)
+        limit.daemon = True  # a Ctrl-C must not leave an interpreter that waits for it
         limit.start()
         try:
             line = self._process.stdout.readline()

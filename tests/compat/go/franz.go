@@ -12,6 +12,7 @@ import (
 )
 
 func (s *Story) franzClient(options ...kgo.Opt) *kgo.Client {
+	options = append(options, s.security.franz()...)
 	client, err := kgo.NewClient(append(options, kgo.SeedBrokers(s.bootstrap))...)
 	check("client", err)
 	return client
@@ -43,6 +44,19 @@ func franz(s *Story) {
 	if !errors.Is(err, kerr.InvalidTopicException) {
 		fail("a topic name that is not allowed: %v", err)
 	}
+}
+
+// Records, a group and transactions: what every secured listener has to carry.
+func franzSecured(s *Story) {
+	client := s.franzClient()
+	defer client.Close()
+	for _, topic := range []string{s.in(), s.out()} {
+		_, err := kadm.NewClient(client).CreateTopic(s.ctx, Partitions, 1, nil, topic)
+		check("create topic", err)
+	}
+	s.franzProduce()
+	s.counts["group"] = s.franzGroup("range", kgo.Balancers(kgo.RangeBalancer()))
+	s.franzTransactions()
 }
 
 func (s *Story) franzProduce() {
@@ -92,11 +106,11 @@ func (s *Story) franzGroup(name string, how ...kgo.Opt) int {
 
 // Every third transaction is aborted, and its input read again.
 func (s *Story) franzTransactions() {
-	session, err := kgo.NewGroupTransactSession(
+	session, err := kgo.NewGroupTransactSession(append(s.security.franz(),
 		kgo.SeedBrokers(s.bootstrap), kgo.TransactionalID(s.prefix), kgo.ConsumerGroup(s.group("eos")),
 		kgo.ConsumeTopics(s.in()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.RequireStableFetchOffsets(), kgo.FetchMaxPartitionBytes(4096),
-	)
+	)...)
 	check("session", err)
 	defer session.Close()
 	for round := 1; s.counts["copied"] < Codecs*Records; round++ {

@@ -26,6 +26,7 @@ type Story struct {
 	ctx       context.Context
 	bootstrap string
 	prefix    string
+	security  Security
 	counts    Counts
 }
 
@@ -49,13 +50,18 @@ func fail(format string, arguments ...any) {
 }
 
 func main() {
-	stories := map[string]func(*Story){"franz": franz, "sarama": saramaStory, "segmentio": segmentio}
+	stories := map[string]func(*Story){
+		"franz": franz, "sarama": saramaStory, "segmentio": segmentio,
+		"franz-secured": franzSecured, "sarama-secured": saramaSecured,
+	}
 	if len(os.Args) != 4 || stories[os.Args[1]] == nil {
-		fail("usage: goclients franz|sarama|segmentio BOOTSTRAP PREFIX")
+		fail("usage: goclients franz|sarama|segmentio|franz-secured|sarama-secured BOOTSTRAP PREFIX")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*Patience)
 	defer cancel()
-	story := &Story{ctx: ctx, bootstrap: os.Args[2], prefix: os.Args[3], counts: Counts{}}
+	story := &Story{
+		ctx: ctx, bootstrap: os.Args[2], prefix: os.Args[3], security: securityFromEnvironment(), counts: Counts{},
+	}
 	stories[os.Args[1]](story)
 	check("report", json.NewEncoder(os.Stdout).Encode(story.counts))
 }

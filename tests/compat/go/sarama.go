@@ -17,7 +17,7 @@ func saramaStory(s *Story) {
 	}
 }
 
-func (s *Story) saramaVersion(version sarama.KafkaVersion) {
+func (s *Story) saramaConfig(version sarama.KafkaVersion) *sarama.Config {
 	config := sarama.NewConfig()
 	config.Version = version
 	config.Producer.Return.Successes = true
@@ -25,6 +25,28 @@ func (s *Story) saramaVersion(version sarama.KafkaVersion) {
 	config.Producer.Idempotent = true
 	config.Net.MaxOpenRequests = 1
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
+	s.security.sarama(config)
+	return config
+}
+
+// Records, a group and transactions: what every secured listener has to carry.
+func saramaSecured(s *Story) {
+	config, servers := s.saramaConfig(sarama.MaxVersion), []string{s.bootstrap}
+	admin, err := sarama.NewClusterAdmin(servers, config)
+	check("admin", err)
+	defer admin.Close()
+	detail := &sarama.TopicDetail{NumPartitions: Partitions, ReplicationFactor: 1}
+	check("create topic", admin.CreateTopic(s.in(), detail, false))
+	for codec := sarama.CompressionNone; codec <= sarama.CompressionZSTD; codec++ {
+		config.Producer.Compression = codec
+		s.saramaProduce(servers, config)
+	}
+	s.counts["group"] = s.saramaGroup(servers, config, "range")
+	s.saramaTransactions(servers, config)
+}
+
+func (s *Story) saramaVersion(version sarama.KafkaVersion) {
+	config := s.saramaConfig(version)
 	servers := []string{s.bootstrap}
 	admin, err := sarama.NewClusterAdmin(servers, config)
 	check("admin", err)

@@ -1,9 +1,10 @@
-// Node's clients at work on a broker: `node story.js kafkajs|platformatic BOOTSTRAP PREFIX`.
+// Node's clients at work on a broker: `node story.js kafkajs|platformatic|kafkajs-secured BOOTSTRAP PREFIX`.
 //
 // PREFIX-in gets `records` records with each codec and is read by groups; what was counted is one JSON object on
 // standard output. What goes wrong is thrown, and so ends the program with status 1.
 import { Admin, Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
 import kafkajs from 'kafkajs'
+import { readFileSync } from 'node:fs'
 
 const records = 200
 const patienceMs = 60_000
@@ -23,8 +24,43 @@ function within(what, promise) {
 const numbered = (n) => ({ key: `key-${n}`, value: `value-${n}`, headers: { n: `${n}` } })
 const several = () => Array.from({ length: records }, (_, n) => numbered(n))
 
+// How a client connects, from the environment: the same names as for Go's clients.
+function kafkajsSecurity() {
+  const { SSL_CA, SSL_KEY_STORE, SASL_MECHANISM, SASL_USERNAME, SASL_PASSWORD } = process.env
+  const found = {}
+  if (SSL_CA) {
+    found.ssl = { ca: [readFileSync(SSL_CA)] }
+    if (SSL_KEY_STORE) found.ssl.key = found.ssl.cert = readFileSync(SSL_KEY_STORE)
+  }
+  if (SASL_MECHANISM) {
+    found.sasl = { mechanism: SASL_MECHANISM.toLowerCase(), username: SASL_USERNAME, password: SASL_PASSWORD }
+  }
+  return found
+}
+
+function kafkajsClient() {
+  const settings = { clientId: prefix, brokers: [bootstrap], logLevel: kafkajs.logLevel.ERROR }
+  return new kafkajs.Kafka({ ...settings, ...kafkajsSecurity() })
+}
+
+// Records, a group and transactions: what every secured listener has to carry.
+async function kafkajsSecuredStory() {
+  const kafka = kafkajsClient()
+  const admin = kafka.admin()
+  await admin.connect()
+  await admin.createTopics({ topics: [{ topic, numPartitions: 3 }, { topic: out, numPartitions: 2 }], waitForLeaders: true })
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 })
+  await producer.connect()
+  await producer.send({ topic, acks: -1, messages: several() })
+  counts.produced = records
+  counts.group = await kafkajsGroup(kafka)
+  await kafkajsTransactions(kafka)
+  await producer.disconnect()
+  await admin.disconnect()
+}
+
 async function kafkajsStory() {
-  const kafka = new kafkajs.Kafka({ clientId: prefix, brokers: [bootstrap], logLevel: kafkajs.logLevel.ERROR })
+  const kafka = kafkajsClient()
   const admin = kafka.admin()
   await admin.connect()
   await admin.createTopics({ topics: [{ topic, numPartitions: 3 }, { topic: out, numPartitions: 2 }], waitForLeaders: true })
@@ -128,6 +164,7 @@ async function platformaticStory() {
   await admin.close()
 }
 
-await { kafkajs: kafkajsStory, platformatic: platformaticStory }[client]()
+const stories = { kafkajs: kafkajsStory, platformatic: platformaticStory, 'kafkajs-secured': kafkajsSecuredStory }
+await stories[client]()
 console.log(JSON.stringify(counts))
 process.exit(0)

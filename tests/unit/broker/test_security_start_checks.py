@@ -7,6 +7,7 @@ import pytest
 from strandline.broker.security.start_checks import check_security
 from strandline.config import BrokerConfig, InvalidConfig
 
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 PLAIN_KEY = "listener.name.clients.plain.sasl.jaas.config"
 
 
@@ -36,9 +37,20 @@ def test_settings_that_let_users_in_are_accepted() -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
+        ({"authorizer__class__name": "com.example.Own"}, "there is no other authorizer"),
+        ({"authorizer__class__name": STANDARD, "super__users": "alice"}, "write User:name"),
         (
-            {"authorizer__class__name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"},
-            "no authorizer",
+            {"authorizer__class__name": STANDARD, "allow__everyone__if__no__acl__found": "yes"},
+            "true or false",
+        ),
+        (
+            {
+                "authorizer__class__name": STANDARD,
+                "super__users": "User:admin",
+                "controller__quorum__voters": "1@localhost:9093,2@localhost:9094",
+                "listener__security__protocol__map": "CLIENTS:SASL_SSL,CONTROLLER:PLAINTEXT",
+            },
+            "as User:ANONYMOUS, which is no super user.*User:admin;User:ANONYMOUS",
         ),
         ({"sasl__enabled__mechanisms": "GSSAPI,PLAIN"}, r"GSSAPI \(Kerberos\).*sasl\.enabled\.mechanisms"),
         ({"sasl__enabled__mechanisms": "PLAIN,MAGIC"}, "MAGIC is no SASL mechanism"),

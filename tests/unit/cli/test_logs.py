@@ -184,6 +184,20 @@ def test_verify_finds_what_is_wrong_and_where(
     assert all(finding["file"].startswith(str(store.path)) for finding in result["findings"])
 
 
+def test_verify_of_a_data_directory_looks_at_all_its_partitions(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = store.path.parent
+    (data / "meta.properties").write_text("version=1\n")
+    (data / "other-0").mkdir()
+    shutil.copy(store.file(0), data / "other-0")
+    code, out, _ = run(capsys, "verify", data)
+    assert code == 0
+    assert [line for line in out.splitlines() if line.endswith(": sound")] == [
+        f"{data}/{name}: sound" for name in sorted(("other-0", store.path.name))
+    ]
+
+
 def test_a_torn_end_is_no_damage_and_repair_cuts_it(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     path = store.file(22)
     whole = path.read_bytes()

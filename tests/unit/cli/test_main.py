@@ -32,14 +32,14 @@ def test_without_a_command_there_is_nothing_to_do(capsys: pytest.CaptureFixture[
 def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
     options = build_parser(["up"]).parse_args(["up"])
     assert (options.port, options.data, options.ephemeral) == (9092, "./strandline-data", False)
-    assert (options.log_format, options.log_level) == ("text", "info")
+    assert (options.log_format, options.log_level) == ("text", None)
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http"])
 def test_a_port_that_is_none_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["up", "--port", port])
-    assert f"--port: {port} is not a port: a number from 0 to 65535 is" in capsys.readouterr().err
+    assert f"--port: {port} is not a port: give a number from 0 to 65535" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("nodes", ["0", "16", "many"])

@@ -83,7 +83,7 @@ class TestUnknownKeys:
                 "is a key of topics, not of brokers; its default for all topics is log.retention.ms",
             ),
             ("leader.replication.throttled.rate", "can only be set while the broker runs"),
-            ("qqq.zzz", "is no key that Strandline knows"),
+            ("qqq.zzz", "Strandline has no setting qqq.zzz"),
         ],
     )
     def test_an_unknown_key_is_a_warning_with_the_nearest_known_one(self, name: str, hint: str) -> None:

@@ -336,6 +336,43 @@ def test_the_plugin_s_fixtures_give_a_broker_and_a_topic_of_the_test_s_own(pytes
     result.assert_outcomes(passed=3)
 
 
+def test_fixtures_take_settings_from_the_ini_file_and_from_markers_and_topics_exist(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\nstrandline_settings =\n    num.partitions=5\n")
+    pytester.makepyfile(
+        """
+        import pytest
+        from strandline.client.sync import Admin
+
+        def partitions(broker, topic):
+            with Admin(bootstrap_servers=broker.bootstrap) as admin:
+                return len(admin.describe_topics([topic])[topic].partitions)
+
+        @pytest.fixture(scope="module")
+        def wide(strandline_topic_factory):
+            return strandline_topic_factory(partitions=4, configs={"retention.ms": 60000})
+
+        def test_a_topic_exists_before_a_consumer_comes(strandline_broker, wide):
+            assert partitions(strandline_broker, wide) == 4
+            with Admin(bootstrap_servers=strandline_broker.bootstrap) as admin:
+                admin.create_topic("by-default", partitions=-1)
+            assert partitions(strandline_broker, "by-default") == 5
+
+        @pytest.mark.strandline_settings(num_partitions=7)
+        def test_a_broker_of_its_own(strandline_own_broker):
+            with Admin(bootstrap_servers=strandline_own_broker.bootstrap) as admin:
+                admin.create_topic("by-default", partitions=-1)
+            assert partitions(strandline_own_broker, "by-default") == 7
+            strandline_own_broker.kill()
+        """
+    )
+    result = pytester.runpytest_subprocess(
+        "-q", "-p", "no:xdist", "-p", "no:timeout", "-p", "no:hypothesispytest", "--strict-markers"
+    )
+    result.assert_outcomes(passed=2)
+
+
 def test_real_clients_work_with_an_embedded_broker_from_another_thread() -> None:
     async def main() -> None:
         async with broker() as b:

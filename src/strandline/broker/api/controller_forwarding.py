@@ -11,29 +11,37 @@ from typing import Any
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import TABLE
-from strandline.broker.metadata.controller_apis import decide
-from strandline.broker.metadata.controller_channel import SECONDS_MAX, RequestOrigin
+from strandline.broker.metadata.controller_apis import RequestOrigin, decide_for
+from strandline.broker.metadata.controller_channel import SECONDS_MAX
 from strandline.broker.server.request_context import RequestContext
-from strandline.security.principal import Principal
 from strandline.wire.schema import Request
 
 
 async def decided_by_controller(services: Services, context: RequestContext, request: Request) -> Any:
     """The controller's response, from wherever the controller is."""
     if context.connection.is_controller_listener:
-        return await decide_here(services, request, context.api_version, context.principal)
+        return await decide_here(services, request, context.api_version, origin_of(context))
     seconds = SECONDS_MAX
     if TABLE[request.API_KEY].is_limited_by_timeout_ms:
         seconds = min(seconds, request.timeout_ms / 1000)  # type: ignore[attr-defined]
-    origin = RequestOrigin(context.principal, context.client_host)
-    return await services.channel.forward(request, context.api_version, origin, seconds)
+    return await services.channel.forward(request, context.api_version, origin_of(context), seconds)
 
 
-async def decide_here(services: Services, request: Request, version: int, principal: Principal) -> Any:
+def origin_of(context: RequestContext) -> RequestOrigin:
+    return RequestOrigin(context.principal, context.client_host)
+
+
+def denial_of(services: Services, context: RequestContext, request: Request) -> Any:
+    """The response to a request of which nothing is allowed; None if it is allowed."""
+    reduction = None if services.authorizer is None else services.authorizer.reduce(context, request)
+    return None if reduction is None else reduction.merge(None)
+
+
+async def decide_here(services: Services, request: Request, version: int, origin: RequestOrigin) -> Any:
     """The response of the controller in this process; raises NOT_CONTROLLER if it is not the active one."""
     if services.controller is None or not services.controller.is_active:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
-    return await decide(services.controller, request, version, principal)
+    return await decide_for(services.controller, request, version, origin)
 
 
 async def decided_for_broker(services: Services, context: RequestContext, request: Any) -> Any:

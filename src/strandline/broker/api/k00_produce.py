@@ -32,6 +32,8 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.batch_refusal import BatchRefusal, note_refused
+from strandline.broker.api.data_access import denied_pieces
+from strandline.broker.api.expired_records import note_expired
 from strandline.broker.api.leader_hints import LeaderHints
 from strandline.broker.api.services import Services
 from strandline.broker.coordinator.txn_verification import TxnClientSupport, for_producer, guards_for
@@ -75,6 +77,7 @@ _WITHOUT_LOG_START: Final = (
     ErrorCode.KAFKA_STORAGE_ERROR,
 )
 _OLD_DUPLICATE: Final = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
+_NONE_DENIED: Final[Mapping[int, KafkaError]] = MappingProxyType({})
 _NEVER: Final = 0x7FFFFFFFFFFFFFFF
 # index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
 _WRITTEN: Final = Struct(">ihqqqbbb")
@@ -120,8 +123,15 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         return _respond(services, context, request, topics, [refused] * len(request.pieces))
     if context.api_version >= _TOPIC_IDS_FROM:
         topics = [Topic(services.node.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
+    denied: Mapping[int, KafkaError] = _NONE_DENIED
+    if services.authorizer is not None:
+        has_transactions = any(_is_transactional(piece.records) for piece in request.pieces)
+        name = request.transactional_id if has_transactions else None
+        denied = denied_pieces(services.authorizer.access_of(context), name, topics, request.pieces)
     if request.transactional_id is not None:
-        return _produce_in_transaction(services, context, request, topics)
+        return _produce_in_transaction(services, context, request, topics, denied)
+    if denied:
+        return _produce_later(services, context, request, topics, denied)
     find = services.replicas.by_topic.get
     replicas: list[Replica] = []
     for piece in request.pieces:
@@ -141,7 +151,11 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 
 async def _produce_in_transaction(
-    services: Services, context: RequestContext, request: Parsed, topics: list[Topic]
+    services: Services,
+    context: RequestContext,
+    request: Parsed,
+    topics: list[Topic],
+    denied: Mapping[int, KafkaError],
 ) -> Body | PendingResponse | None:
     """Asks the coordinator about the partitions in which this would open the transaction, then appends."""
     version = context.api_version
@@ -159,11 +173,11 @@ async def _produce_in_transaction(
         return _respond(services, context, request, topics, [Result(code)] * len(request.pieces))
     wanted: list[tuple[int, Replica, int]] = []
     for number, (piece, header) in enumerate(zip(request.pieces, headers, strict=True)):
-        if header is not None and header.producer_id >= 0:
+        if header is not None and header.producer_id >= 0 and number not in denied:
             with suppress(KafkaError):  # `_produce_one` answers with it
                 replica = await services.replicas.open_led(topics[piece.topic_number].name, piece.partition)
                 wanted.append((number, replica, header.base_sequence))
-    guards: dict[int, VerificationGuard | KafkaError | None] = {}
+    guards: dict[int, VerificationGuard | KafkaError | None] = {**denied}
     for identity in producers:
         assert request.transactional_id is not None
         asked = [(replica, sequence) for _, replica, sequence in wanted]
@@ -290,6 +304,8 @@ def _append(
     metrics.produce_requests += 1
     metrics.bytes_in += len(records)
     metrics.messages_in += header.record_count
+    if 0 <= replica.expires_after_ms < now_ms - header.max_timestamp:
+        note_expired(services, replica, header.max_timestamp)
     log, pending = replica.log, None
     if acks == ACKS_ALL and replica.high_watermark <= appended.last_offset:
         pending = PendingAppend(replica, replica.epoch, appended.last_offset + 1)

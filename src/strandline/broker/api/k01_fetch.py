@@ -19,6 +19,7 @@ from struct import Struct
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.data_access import denial_of_metadata, deny_partitions
 from strandline.broker.api.fetch_response import (
     FLEXIBLE_FROM,
     READ_COMMITTED,
@@ -30,6 +31,7 @@ from strandline.broker.api.fetch_response import (
     topic_name,
 )
 from strandline.broker.api.leader_hints import Hint, LeaderHints
+from strandline.broker.api.preferred_replica import FOLLOWER_FETCH_FROM, preferred_replica
 from strandline.broker.api.services import Services
 from strandline.broker.metadata.raft_server import handle_fetch
 from strandline.broker.replication.fetch_sessions import Fetch, SessionPartition
@@ -43,7 +45,6 @@ from strandline.wire.api.k01_fetch import FetchRequest
 from strandline.wire.codec import decode, encode
 from strandline.wire.compiler import uvarint
 
-_FOLLOWER_FETCH_FROM: Final = 11
 _STORAGE_ERROR_FROM: Final = 6
 _LEADER_HINTS_FROM: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
@@ -69,6 +70,9 @@ _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOC
 def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(FetchRequest, context.api_version, context.body, context.position)
     if context.connection.is_controller_listener:
+        denial = denial_of_metadata(services, context)
+        if denial is not None:
+            return denial
         return _fetch_metadata(services, context, request)
     try:
         fetch = services.fetch_sessions.begin(request, context.api_version, services.clock.monotonic())
@@ -78,6 +82,8 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         ]
     if _follower_of(request) >= 0 and context.times.followers is not None:
         context.times = context.times.followers
+    if services.authorizer is not None:
+        deny_partitions(services, context, fetch, is_follower=_follower_of(request) >= 0)
     replicas = _find_all(services, fetch)
     if None in replicas:
         return _fetch_later(services, context, request, fetch)
@@ -100,6 +106,9 @@ def _find_all(services: Services, fetch: Fetch) -> list[Replica | None]:
     found: list[Replica | None] = []
     for partition in fetch.partitions:
         name = partition.topic
+        if partition.is_denied:
+            found.append(None)
+            continue
         if not name and (topic := by_id.get(partition.topic_id)) is not None:
             name = topic.name
         replicas = by_topic.get(name)
@@ -113,6 +122,8 @@ async def _fetch_later(
     """For partitions that are not open yet, or that do not exist."""
     for partition in fetch.partitions:
         topic = partition.topic or services.node.topic_name(partition.topic_id)
+        if partition.is_denied:
+            continue
         try:
             await services.replicas.open(topic, partition.index)
             partition.opening_error = 0
@@ -333,6 +344,8 @@ def _read(
 ) -> None:
     partition = read.partition
     if replica is None:
+        if partition.is_denied:
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if context.api_version >= TOPIC_IDS_FROM and not services.node.topic_name(partition.topic_id):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         topic = partition.topic or services.node.topic_name(partition.topic_id)
@@ -340,7 +353,7 @@ def _read(
         # It could not be opened, or it has been deleted and made anew while the request waited.
         raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
     follower = _follower_of(request)
-    if not replica.is_leader and (follower >= 0 or context.api_version < _FOLLOWER_FETCH_FROM):
+    if not replica.is_leader and (follower >= 0 or context.api_version < FOLLOWER_FETCH_FROM):
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
@@ -358,7 +371,7 @@ def _read(
         read.high_watermark = read.last_stable = read.log_start = -1
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
     if follower < 0:
-        read.preferred = _preferred_replica(services, context, request, replica, offset)
+        read.preferred = preferred_replica(services, context, request, replica, offset)
         if read.preferred >= 0:
             return
     upper = read.last_stable if request.isolation_level == READ_COMMITTED else read.high_watermark
@@ -379,26 +392,6 @@ def _is_throttled(services: Services, replica: Replica, follower: int) -> bool:
     if follower in replica.leader.in_sync or not throttle.lists(replica, services.node.node_id):
         return False
     return throttle.is_exceeded()
-
-
-def _preferred_replica(
-    services: Services, context: RequestContext, request: FetchRequest, replica: Replica, offset: int
-) -> int:
-    """A replica in the consumer's rack, where this leader is in another; -1 to read here."""
-    if (
-        not services.fetch_policy.selects_by_rack
-        or not request.rack_id
-        or context.api_version < _FOLLOWER_FETCH_FROM
-    ):
-        return -1
-    brokers = services.image.brokers
-    if not replica.is_leader or brokers[services.node.node_id].rack == request.rack_id:
-        return -1
-    for node_id in replica.leader.can_serve(offset):
-        state = brokers.get(node_id)
-        if state is not None and not state.fenced and state.rack == request.rack_id:
-            return node_id
-    return -1
 
 
 def _diverging_point(log: Log, partition: SessionPartition) -> tuple[int, int] | None:

@@ -14,15 +14,22 @@ from typing import Any, Final
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import METADATA_TOPIC, ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, SHARE_GROUPS_TOPIC, invalid_topic_name
+from strandline.broker.api.controller_forwarding import origin_of
 from strandline.broker.api.metadata_response import (
-    CLUSTER_OPERATIONS,
     NOT_REQUESTED,
-    TOPIC_OPERATIONS,
     any_live_broker_id,
     brokers_seen_by,
     topic_response,
 )
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import (
+    access_of,
+    cluster_operations,
+    may_create,
+    may_describe,
+    topic_operations,
+)
+from strandline.broker.authorization.access import RequestAccess
 from strandline.broker.server.pending_response import Handled, count_errors, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import PARTS_AT_ONCE_MAX, build_cooperatively, encode_in_worker
@@ -37,7 +44,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(MetadataRequest, context.api_version, context.body, context.position)
     missing = _names_to_create(services, context, request)
     if missing:
-        return _create_and_respond(services, context, request, missing)
+        access = access_of(services, context)
+        allowed = missing if access is None else [name for name in missing if may_create(access, name)]
+        if allowed:
+            return _create_and_respond(services, context, request, allowed)
     if services.suspected_brokers.concern(_topics(services, context, request)):
         return _respond_when_decided(services, context, request)
     return _respond(services, context, request, {})
@@ -48,15 +58,17 @@ def _is_all_topics(context: RequestContext, request: MetadataRequest) -> bool:
 
 
 def _names_to_create(services: Services, context: RequestContext, request: MetadataRequest) -> list[str]:
-    if (
-        _is_all_topics(context, request)
-        or not request.allow_auto_topic_creation
-        or not services.configs.broker_value("auto.create.topics.enable")
-    ):
+    if _is_all_topics(context, request) or not _creates(services, request):
         return []
     names = {t.name: None for t in request.topics or () if t.name is not None and t.topic_id == ZERO_UUID}
     missing = [name for name in names if name not in services.image.topics and name not in _NEVER_CREATED]
     return [name for name in missing if invalid_topic_name(name) is None]
+
+
+def _creates(services: Services, request: MetadataRequest) -> bool:
+    """Whether topics that are missing are created."""
+    is_enabled = bool(services.configs.broker_value("auto.create.topics.enable"))
+    return is_enabled and request.allow_auto_topic_creation
 
 
 def _topics(services: Services, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
@@ -81,7 +93,7 @@ async def _respond_when_decided(
 async def _create_and_respond(
     services: Services, context: RequestContext, request: MetadataRequest, missing: list[str]
 ) -> Body:
-    refused = await services.topic_creation.create_by_name(missing)
+    refused = await services.topic_creation.create_by_name(missing, origin_of(context))
     codes = {name: error.code for name, error in refused.items()}
     response = _respond(services, context, request, codes)
     return await response if isinstance(response, Coroutine) else response
@@ -92,7 +104,9 @@ def _respond(
 ) -> Body | Coroutine[Any, Any, Body]:
     is_all = _is_all_topics(context, request)
     topics = (
-        _all_topics(services, request) if is_all else _requested_topics(services, context, request, refused)
+        _all_topics(services, context, request)
+        if is_all
+        else _requested_topics(services, context, request, refused)
     )
     count = sum(len(topic.partitions) for topic in _topics(services, context, request))
     if count + len(request.topics or ()) <= PARTS_AT_ONCE_MAX:
@@ -111,8 +125,8 @@ async def _respond_with_all(services: Services, context: RequestContext, request
             return (kept,)
         began_at = services.image.version
         brokers = brokers_seen_by(services, context.connection.listener)
-        (response,) = await _make_large(services, context, request, _all_topics(services, request))
-        services.metadata_cache.put(_key(context, request), began_at, brokers, response)
+        (response,) = await _make_large(services, context, request, _all_topics(services, context, request))
+        services.metadata_cache.put(_key(services, context, request), began_at, brokers, response)
         return (response,)
 
 
@@ -129,8 +143,11 @@ async def _make_large(
     return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 
-def _key(context: RequestContext, request: MetadataRequest) -> Hashable:
+def _key(services: Services, context: RequestContext, request: MetadataRequest) -> Hashable:
+    # Where there are rules of access, each sees what it may see.
+    viewer = None if services.authorizer is None else (context.principal, context.client_host)
     return (
+        viewer,
         context.api_version,
         context.connection.listener,
         request.include_topic_authorized_operations,
@@ -143,7 +160,7 @@ def _kept(
 ) -> bytes | None:
     """The response about all topics, if it has been made since the image was at this version."""
     brokers = brokers_seen_by(services, context.connection.listener)
-    return services.metadata_cache.find(_key(context, request), version, brokers)
+    return services.metadata_cache.find(_key(services, context, request), version, brokers)
 
 
 def _response(
@@ -154,28 +171,37 @@ def _response(
         cluster_id=services.cluster_id,
         controller_id=any_live_broker_id(services.image),
         topics=tuple(topics),
-        cluster_authorized_operations=CLUSTER_OPERATIONS
+        cluster_authorized_operations=cluster_operations(access_of(services, context))
         if request.include_cluster_authorized_operations
         else NOT_REQUESTED,
     )
 
 
-def _operations(request: MetadataRequest) -> int:
-    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+def _topic_response(
+    services: Services, access: RequestAccess | None, request: MetadataRequest, topic: TopicState
+) -> MetadataResponseTopic:
+    return topic_response(services.image, topic, _operations(access, request, topic.name))
 
 
-def _all_topics(services: Services, request: MetadataRequest) -> Iterator[MetadataResponseTopic]:
-    image = services.image
+def _operations(access: RequestAccess | None, request: MetadataRequest, name: str) -> int:
+    return topic_operations(access, name) if request.include_topic_authorized_operations else NOT_REQUESTED
+
+
+def _all_topics(
+    services: Services, context: RequestContext, request: MetadataRequest
+) -> Iterator[MetadataResponseTopic]:
+    """Topics that somebody may not describe are left out."""
+    image, access = services.image, access_of(services, context)
     for name in sorted(image.topics):
         topic = image.topics.get(name)
-        if topic is not None:  # not deleted meanwhile
-            yield topic_response(image, topic, _operations(request))
+        if topic is not None and may_describe(access, name, is_act=False):  # and not deleted meanwhile
+            yield _topic_response(services, access, request, topic)
 
 
 def _requested_topics(
     services: Services, context: RequestContext, request: MetadataRequest, refused: dict[str, int]
 ) -> Iterator[MetadataResponseTopic]:
-    image, operations = services.image, _operations(request)
+    image, access = services.image, access_of(services, context)
     by_id = [t.topic_id for t in request.topics or () if t.topic_id != ZERO_UUID]
     if (by_id or any(t.name is None for t in request.topics or ())) and context.api_version < 12:
         raise DecodeError(f"Metadata version {context.api_version} with topic ids or without a name")
@@ -183,20 +209,38 @@ def _requested_topics(
         topic = image.topics_by_id.get(topic_id)
         if topic is None:
             yield _unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        elif not may_describe(access, topic.name):
+            yield _unknown(None, topic_id, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         else:
-            yield topic_response(image, topic, operations)
+            yield _topic_response(services, access, request, topic)
     if by_id:
         return
     for name in dict.fromkeys(t.name for t in request.topics or () if t.name is not None):
         topic = image.topics.get(name)
-        if topic is not None:
-            yield topic_response(image, topic, operations)
-        elif name in refused:
-            yield _unknown(name, ZERO_UUID, refused[name])
-        elif invalid_topic_name(name) is not None:
-            yield _unknown(name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if not may_describe(access, name):
+            yield _denied(name)
+        elif topic is not None:
+            yield _topic_response(services, access, request, topic)
+        elif access is not None and _creates(services, request) and not may_create(access, name):
+            yield _unknown(name, ZERO_UUID, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         else:
-            yield _unknown(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if invalid_topic_name(name) is not None:
+                code = ErrorCode.INVALID_TOPIC_EXCEPTION
+            unknown = _unknown(name, ZERO_UUID, refused.get(name, code))
+            unknown.topic_authorized_operations = _operations(access, request, name)
+            yield unknown
+
+
+def _denied(name: str) -> MetadataResponseTopic:
+    """Whether the topic exists, and is internal, is not told."""
+    return MetadataResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        name=name,
+        topic_id=ZERO_UUID,
+        is_internal=False,
+        partitions=(),
+    )
 
 
 def _unknown(name: str | None, topic_id: bytes, error: int) -> MetadataResponseTopic:

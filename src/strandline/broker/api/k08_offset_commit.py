@@ -11,10 +11,13 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Final, NamedTuple
 
+from strandline.base.acls import AclOperation
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.moment import Moment
 from strandline.broker.api.offset_commit_template import CommitRequest, CommitTemplate
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import access_of
+from strandline.broker.authorization.access import RequestAccess
 from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.broker.server.dispatch import after
 from strandline.broker.server.pending_response import Handled, PendingResponse
@@ -82,7 +85,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 def _handle(services: Services, context: RequestContext, request: OffsetCommitRequest) -> Handled:
     commit = CommitRequest(context.api_version, request, context.times)
-    known, codes = _known(services, commit)
+    access = access_of(services, context)
+    if access is not None and not access.allows_on_group(AclOperation.READ, commit.group_id):
+        return _refused(commit, None, KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    known, codes = _known(services, commit, access)
     if not known:
         return (commit.response(codes),)  # no group comes to be by it
     group_id = commit.group_id
@@ -123,7 +129,9 @@ def _remember(
     states[key] = CommitState(shape, template)
 
 
-def _known(services: Services, commit: CommitRequest) -> tuple[list[_Topic], list[int]]:
+def _known(
+    services: Services, commit: CommitRequest, access: RequestAccess | None
+) -> tuple[list[_Topic], list[int]]:
     """The partitions that exist, and for each partition of the request an error code, 0 where it exists."""
     by_id = commit.version >= _TOPIC_IDS_FROM
     found: list[_Topic] = []
@@ -131,6 +139,10 @@ def _known(services: Services, commit: CommitRequest) -> tuple[list[_Topic], lis
     for topic in commit.topics:
         name = services.node.topic_name(topic.topic_id) if by_id else topic.name
         known = services.image.topics.get(name)
+        is_denied = access is not None and bool(name) and not access.allows_on_topic(AclOperation.READ, name)
+        if is_denied:
+            codes += [int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)] * len(topic.partitions)
+            continue
         if known is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             codes += [int(code)] * len(topic.partitions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from strandline.base.acls import OPERATIONS_OF, AclResource
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.metadata_response import NOT_REQUESTED
 from strandline.broker.api.services import Services
@@ -21,8 +22,7 @@ from strandline.wire.api.k15_describe_groups import (
 )
 
 REQUEST = DescribeGroupsRequest
-# Read, delete, describe, describe and alter configs: what Kafka knows for groups.
-GROUP_OPERATIONS: Final = sum(1 << operation for operation in (3, 6, 8, 10, 11))
+GROUP_OPERATIONS: Final = OPERATIONS_OF[AclResource.GROUP]
 _NOT_FOUND_FROM: Final = 6
 
 

@@ -10,10 +10,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Final
 
+from strandline.base.acls import AclOperation
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.topics import invalid_topic_name
 from strandline.broker.api.broker_loggers import check_broker, describe_loggers
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import access_of
+from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.admin_rules import denied_config
+from strandline.broker.authorization.reduction import MESSAGES
 from strandline.broker.server.pending_response import Handled, count_errors, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
@@ -47,7 +52,7 @@ _RESOURCES_AT_ONCE_MAX: Final = 10
 
 def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
-    results = _results(services, request)
+    results = _results(services, context, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
         return (encode_counted(_response(list(results)), context),)
     return _respond_in_steps(services, context, results)
@@ -66,13 +71,18 @@ def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(throttle_time_ms=0, results=tuple(results))
 
 
-def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[DescribeConfigsResult]:
+def _results(
+    services: Services, context: RequestContext, request: DescribeConfigsRequest
+) -> Iterator[DescribeConfigsResult]:
+    access = access_of(services, context)
     # Topics with the same overrides, mostly none, have the same configs: they are worked out once for a request.
     shared: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
     for resource in request.resources:
         code, message = ErrorCode.NONE, ""
         configs: tuple[DescribeConfigsResourceResult, ...] = ()
         try:
+            if access is not None:
+                _check_access(access, resource)
             if resource.resource_type == TOPIC_RESOURCE:
                 _check_topic(services, resource.resource_name)
                 overrides = services.configs.overrides(TOPIC_RESOURCE, resource.resource_name)
@@ -91,6 +101,14 @@ def _results(services: Services, request: DescribeConfigsRequest) -> Iterator[De
             resource_name=resource.resource_name,
             configs=configs,
         )
+
+
+def _check_access(access: RequestAccess, resource: DescribeConfigsResource) -> None:
+    code = denied_config(
+        access, AclOperation.DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name
+    )
+    if code:
+        raise KafkaError(code, MESSAGES[code])
 
 
 def _check_topic(services: Services, name: str) -> None:

@@ -7,10 +7,14 @@ Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORA
 
 from __future__ import annotations
 
+from strandline.base.acls import AclOperation
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.broker_loggers import alter_loggers, check_broker
 from strandline.broker.api.config_resources import alter, refusal
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import access_of
+from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.reduction import MESSAGES
 from strandline.broker.server.request_context import RequestContext
 from strandline.config import ConfigAlteration, alter_broker
 from strandline.controller.image import BROKER_LOGGER_RESOURCE
@@ -28,7 +32,7 @@ async def handle(
     services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     loggers = [each for each in request.resources if each.resource_type == BROKER_LOGGER_RESOURCE]
-    answers = tuple(_alter_loggers(services, each, request.validate_only) for each in loggers)
+    answers = tuple(_alter_loggers(services, context, each, request.validate_only) for each in loggers)
     others = tuple(each for each in request.resources if each.resource_type != BROKER_LOGGER_RESOURCE)
     if not others and loggers:
         return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
@@ -48,15 +52,25 @@ async def handle(
 
 
 def _alter_loggers(
-    services: Services, resource: AlterConfigsResource, validate_only: bool
+    services: Services, context: RequestContext, resource: AlterConfigsResource, validate_only: bool
 ) -> AlterConfigsResourceResponse:
     changes = [ConfigAlteration(each.name, each.config_operation, each.value) for each in resource.configs]
     try:
+        _check_may_alter_loggers(access_of(services, context))
         check_broker(services.node.node_id, resource.resource_name)
         alter_loggers(services.node.events, changes, validate_only=validate_only)
     except KafkaError as error:
         return refusal(resource, error, AlterConfigsResourceResponse)
     return refusal(resource, KafkaError(ErrorCode.NONE), AlterConfigsResourceResponse)
+
+
+def _check_may_alter_loggers(access: RequestAccess | None) -> None:
+    if access is not None:
+        is_controller = access.is_controller_listener
+        operation = AclOperation.CLUSTER_ACTION if is_controller else AclOperation.ALTER_CONFIGS
+        if not access.allows_on_cluster(operation):
+            code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            raise KafkaError(code, MESSAGES[code])
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:

@@ -1,13 +1,15 @@
-"""DescribeClientQuotas (key 48), versions 0 and 1: an empty list, because no quota is in force.
+"""DescribeClientQuotas (key 48), versions 0 and 1: the quotas of users, client ids and addresses (KIP-546).
 
-Differs from Kafka: filters are not checked, and there is no AlterClientQuotas with which to make a quota.
+Errors: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST for a filter that makes no sense, UNSUPPORTED_VERSION for a type
+of entity that nobody knows.
 """
 
 from __future__ import annotations
 
-from strandline.base.errors import ErrorCode
+from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
 from strandline.broker.server.request_context import RequestContext
+from strandline.controller.client_quotas import describe_client_quotas
 from strandline.wire.api.k48_describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -19,6 +21,12 @@ REQUEST = DescribeClientQuotasRequest
 def handle(
     services: Services, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
+    try:
+        entries = describe_client_quotas(services.image, request)
+    except KafkaError as error:
+        return DescribeClientQuotasResponse(
+            throttle_time_ms=0, error_code=error.code, error_message=error.message, entries=None
+        )
     return DescribeClientQuotasResponse(
-        throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None, entries=()
+        throttle_time_ms=0, error_code=ErrorCode.NONE, error_message=None, entries=entries
     )

@@ -6,11 +6,13 @@ For controllers only. Errors: NOT_CONTROLLER, INVALID_REQUEST for a request that
 from __future__ import annotations
 
 from importlib import import_module
+from ipaddress import ip_address
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.controller_forwarding import decide_here
 from strandline.broker.api.services import Services
 from strandline.broker.api.table import TABLE
+from strandline.broker.metadata.controller_apis import RequestOrigin
 from strandline.broker.metadata.controller_channel import decode_principal
 from strandline.broker.server.api_row import BOTH
 from strandline.broker.server.request_context import RequestContext
@@ -36,6 +38,11 @@ def forwarded_class(api_key: int) -> type[Request]:
     return found
 
 
+def _host(address: bytes) -> str:
+    """Raises ValueError for bytes that are no address."""
+    return str(ip_address(address))
+
+
 async def handle(services: Services, context: RequestContext, request: EnvelopeRequest) -> EnvelopeResponse:
     data = request.request_data
     try:
@@ -43,11 +50,13 @@ async def handle(services: Services, context: RequestContext, request: EnvelopeR
         version = int.from_bytes(data[2:4], "big")
         header, position = decode_from(RequestHeader, request_header_version(cls.FLEXIBLE, version), data, 0)
         inner, _ = decode_from(cls, version, data, position)
-        principal = decode_principal(request.request_principal)
-    except (KeyError, DecodeError):
+        origin = RequestOrigin(
+            decode_principal(request.request_principal), _host(request.client_host_address)
+        )
+    except (KeyError, DecodeError, ValueError):
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        response = await decide_here(services, inner, version, principal)
+        response = await decide_here(services, inner, version, origin)
     except KafkaError as error:
         return EnvelopeResponse(error_code=error.code)
     response_header = ResponseHeader(correlation_id=header.correlation_id)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import ZERO_UUID
 from strandline.base.topics import INTERNAL_TOPICS, invalid_topic_name
-from strandline.broker.api.metadata_response import TOPIC_OPERATIONS, offline_replicas
+from strandline.broker.api.metadata_response import offline_replicas
 from strandline.broker.api.services import Services
+from strandline.broker.api.topic_access import access_of, may_describe, topic_operations
 from strandline.broker.server.request_context import RequestContext
 from strandline.controller.image import NO_LEADER, ClusterImage, PartitionState
 from strandline.wire.api.k75_describe_topic_partitions import (
@@ -38,16 +39,23 @@ def handle(
             raise DecodeError("a cursor that names none of the topics asked for")
         names = [name for name in names if name >= request.cursor.topic_name]
         first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
+    access = access_of(services, context)
+    # Whether a topic exists is not told to those who may not describe it.
+    denied = [name for name in names if not may_describe(access, name)]
+    refused = [_denied(name) for name in denied] if request.topics else []
+    names = [name for name in names if name not in denied] if denied else names
+    if first and (not names or request.cursor is None or names[0] != request.cursor.topic_name):
+        first = 0
     left = max(
         min(services.node.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1
     )
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     for name in names:
         if left <= 0:
-            return _page(topics, ResponseCursor(topic_name=name, partition_index=0))
+            return _page(topics + refused, ResponseCursor(topic_name=name, partition_index=0))
         topic = image.topics.get(name)
         if topic is None:
-            topics.append(_unknown(name))
+            topics.append(_unknown(name, topic_operations(access, name)))
             continue
         indexes = [index for index in sorted(topic.partitions) if index >= first]
         first = 0
@@ -60,13 +68,13 @@ def handle(
                 partitions=tuple(
                     _partition(image, index, topic.partitions[index]) for index in indexes[:left]
                 ),
-                topic_authorized_operations=TOPIC_OPERATIONS,
+                topic_authorized_operations=topic_operations(access, name),
             )
         )
         if len(indexes) > left:
-            return _page(topics, ResponseCursor(topic_name=name, partition_index=indexes[left]))
+            return _page(topics + refused, ResponseCursor(topic_name=name, partition_index=indexes[left]))
         left -= len(indexes)
-    return _page(topics, None)
+    return _page(topics + refused, None)
 
 
 def _page(
@@ -75,14 +83,20 @@ def _page(
     return DescribeTopicPartitionsResponse(throttle_time_ms=0, topics=tuple(topics), next_cursor=cursor)
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name, topic_id=ZERO_UUID, partitions=()
+    )
+
+
+def _unknown(name: str, operations: int) -> DescribeTopicPartitionsResponseTopic:
     invalid = invalid_topic_name(name) is not None
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if invalid else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         name=name,
         topic_id=ZERO_UUID,
         partitions=(),
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=operations,
     )
 
 

@@ -9,6 +9,7 @@ way and for what is not committed in time.
 from __future__ import annotations
 
 from strandline.base.errors import KafkaError
+from strandline.broker.api.controller_forwarding import denial_of, origin_of
 from strandline.broker.api.services import Services
 from strandline.broker.metadata.voter_apis import handle_remove_voter
 from strandline.broker.server.request_context import RequestContext
@@ -21,9 +22,12 @@ async def handle(
     services: Services, context: RequestContext, request: RemoveRaftVoterRequest
 ) -> RemoveRaftVoterResponse:
     if not context.connection.is_controller_listener:
-        response = await services.channel.forward(request, context.api_version)
+        response = await services.channel.forward(request, context.api_version, origin_of(context))
         assert isinstance(response, RemoveRaftVoterResponse)
         return response
+    denial = denial_of(services, context, request)
+    if denial is not None:
+        return denial  # type: ignore[no-any-return]
     return await handle_remove_voter(services.quorum, request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from strandline.base.acls import OPERATIONS_OF, AclResource
 from strandline.base.errors import ErrorCode
 from strandline.base.topics import INTERNAL_TOPICS
 from strandline.broker.api.services import Services
@@ -14,9 +15,8 @@ from strandline.wire.api.k03_metadata import (
     MetadataResponseTopic,
 )
 
-# Every operation that Kafka knows for the kind of resource, as bits: what a broker without an authorizer allows.
-TOPIC_OPERATIONS: Final = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-CLUSTER_OPERATIONS: Final = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+# Every operation that Kafka knows for the cluster, as bits: what a broker without an authorizer allows.
+CLUSTER_OPERATIONS: Final = OPERATIONS_OF[AclResource.CLUSTER]
 NOT_REQUESTED: Final = -(1 << 31)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.coordinator.group_service import GroupCoordinator
 from strandline.broker.coordinator.producer_ids import ProducerIds
@@ -35,6 +36,7 @@ class Services:
     image: ClusterImage
     configs: DynamicConfigs
     clock: Clock
+    authorizer: NodeAuthorizer | None  # None: everybody may do everything
     cluster_id: str
     replicas: Replicas
     flusher: LogFlusher

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from strandline.base.errors import ErrorCode, KafkaError, error_name
+from strandline.broker.metadata.controller_apis import RequestOrigin
 from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.node_context import NodeContext
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
@@ -32,14 +33,16 @@ class AutoTopicCreation:
         # By name; the result is what was refused.
         self._under_way: dict[str, asyncio.Task[dict[str, KafkaError]]] = {}
 
-    async def create_by_name(self, names: Sequence[str]) -> dict[str, KafkaError]:
-        """Creates topics; returns those that could not be created, and why.
+    async def create_by_name(
+        self, names: Sequence[str], origin: RequestOrigin | None
+    ) -> dict[str, KafkaError]:
+        """Creates topics for somebody, or for this node; returns those that could not be created, and why.
 
         A topic that is neither refused nor in the image afterwards is still being created.
         """
         new = [name for name in names if name not in self._under_way]
         if new:
-            task = self._node.tasks.start(self._create([self._topic(name) for name in new]))
+            task = self._node.tasks.start(self._create([self._topic(name) for name in new], origin))
             self._under_way |= dict.fromkeys(new, task)
         tasks = {name: self._under_way[name] for name in names}
         refused: dict[str, KafkaError] = {}
@@ -70,9 +73,11 @@ class AutoTopicCreation:
         config = self._node.config
         return config.int(key) if key in config.originals else _CONTROLLER_S_DEFAULT
 
-    async def _create(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
+    async def _create(
+        self, topics: list[CreatableTopic], origin: RequestOrigin | None
+    ) -> dict[str, KafkaError]:
         try:
-            return await self._ask_controller(topics)
+            return await self._ask_controller(topics, origin)
         except KafkaError as error:
             names = [topic.name for topic in topics]
             self._node.events.warn("topics not created", topics=", ".join(names), error=error)
@@ -82,9 +87,11 @@ class AutoTopicCreation:
             for topic in topics:
                 del self._under_way[topic.name]
 
-    async def _ask_controller(self, topics: list[CreatableTopic]) -> dict[str, KafkaError]:
+    async def _ask_controller(
+        self, topics: list[CreatableTopic], origin: RequestOrigin | None
+    ) -> dict[str, KafkaError]:
         request = CreateTopicsRequest(topics=tuple(topics))
-        response = await self._channel.forward(request, _REQUEST_VERSION, seconds=_TRY_S)
+        response = await self._channel.forward(request, _REQUEST_VERSION, origin, _TRY_S)
         refused: dict[str, KafkaError] = {}
         for result in response.topics:
             if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):

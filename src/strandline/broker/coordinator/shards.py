@@ -267,7 +267,7 @@ class CoordinatorShards(ABC, Generic[R]):
     async def ensure_topic(self) -> None:
         if self.topic in self._node.image.topics:
             return
-        refused = await self._topic_creation.create_by_name([self.topic])
+        refused = await self._topic_creation.create_by_name([self.topic], None)
         if self.topic not in self._node.image.topics:
             why = refused[self.topic].message if refused else f"{self.topic} is being made."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)

@@ -36,6 +36,8 @@ _FATAL: Final = {
     "`strandline format --cluster-id ID` with the id of this one",
     ErrorCode.UNSUPPORTED_VERSION: "the cluster uses features that this version does not have: run the version that "
     "the other nodes run",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the user that this node logs in as may not act for the cluster: name it "
+    "in super.users of every node, or allow it CLUSTER_ACTION on the cluster",
     ErrorCode.INVALID_REGISTRATION: "the controller's log says what it does not like about this node",
 }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.credential_apis import decide_credentials
 from strandline.broker.metadata.voter_apis import handle_add_voter, handle_remove_voter
 from strandline.controller import (
+    acls,
     brokers,
+    client_quotas,
     configs,
     directories,
     elections,
@@ -27,6 +29,8 @@ from strandline.wire.api.k19_create_topics import (
 from strandline.wire.api.k20_delete_topics import (
     DeleteTopicsRequest,
 )
+from strandline.wire.api.k30_create_acls import CreateAclsRequest
+from strandline.wire.api.k31_delete_acls import DeleteAclsRequest
 from strandline.wire.api.k33_alter_configs import (
     AlterConfigsRequest,
 )
@@ -48,6 +52,7 @@ from strandline.wire.api.k46_list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from strandline.wire.api.k49_alter_client_quotas import AlterClientQuotasRequest
 from strandline.wire.api.k51_alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from strandline.wire.api.k57_update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
@@ -71,8 +76,32 @@ from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from strandline.wire.schema import Request
 
 
+class RequestOrigin(NamedTuple):
+    """Who sent a request that the controller decides, and from where."""
+
+    principal: Principal
+    host: str
+
+
+async def decide_for(
+    runtime: ControllerRuntime, request: Request, version: int, origin: RequestOrigin
+) -> Any:
+    """The response for somebody: what they may not do is denied. Raises NOT_CONTROLLER as `decide` does."""
+    authorizer = runtime.authorizer
+    if authorizer is None:
+        return await decide(runtime, request, version, origin.principal)
+    runtime.check_active()
+    reduction = authorizer.reduce_for_controller(origin.principal, origin.host, request, version)
+    if reduction is None:
+        return await decide(runtime, request, version, origin.principal)
+    response = None
+    if reduction.request is not None:
+        response = await decide(runtime, reduction.request, version, origin.principal)
+    return reduction.merge(response)
+
+
 async def decide(runtime: ControllerRuntime, request: Request, version: int, principal: Principal) -> Any:
-    """The response. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
+    """The response, whoever asks. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
     state = runtime.state
     match request:
         case CreateTopicsRequest():
@@ -115,6 +144,14 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int, pri
             | ExpireDelegationTokenRequest()
         ):
             return await decide_credentials(runtime, request, principal)
+        case CreateAclsRequest():
+            return await runtime.commit(
+                lambda: acls.plan_create_acls(state.image, request, state.random.uuid)
+            )
+        case DeleteAclsRequest():
+            return await runtime.commit(lambda: acls.plan_delete_acls(state.image, request))
+        case AlterClientQuotasRequest():
+            return await runtime.commit(lambda: client_quotas.plan_alter_client_quotas(state.image, request))
         case AddRaftVoterRequest():
             return await handle_add_voter(runtime.active_quorum(), request)
         case RemoveRaftVoterRequest():

@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from strandline.base.errors import ErrorCode, KafkaError
-from strandline.broker.metadata.controller_apis import decide
+from strandline.broker.metadata.controller_apis import RequestOrigin, decide, decide_for
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
@@ -28,6 +28,7 @@ from strandline.wire.api.k58_envelope import EnvelopeRequest
 from strandline.wire.api.k62_broker_registration import BrokerRegistrationRequest
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.codec import DecodeError, decode_from, encode, encode_into
+from strandline.wire.error_codes import error_codes
 from strandline.wire.headers import (
     RequestHeader,
     ResponseHeader,
@@ -48,16 +49,6 @@ _LAST_RESPONSES_S: Final = 0.2
 _FORWARDING_MAX: Final = 8
 _HEARTBEATS: Final = "heartbeats"
 _CHANGES: Final = "changes"
-
-
-class RequestOrigin(NamedTuple):
-    """Who sent a request that is forwarded, and from where."""
-
-    principal: Principal
-    host: str
-
-
-NO_ORIGIN: Final = RequestOrigin(ANONYMOUS, "127.0.0.1")
 
 
 class ControllerChannel:
@@ -81,10 +72,10 @@ class ControllerChannel:
         self,
         request: Request,
         version: int,
-        origin: RequestOrigin = NO_ORIGIN,
+        origin: RequestOrigin | None,
         seconds: float = SECONDS_MAX,
     ) -> Any:
-        """The same for a client's request."""
+        """The same for a client's request, which the controller authorizes; without an origin for this node's own."""
         return await self._until(
             seconds, lambda left_s: self._forward_once(request, version, origin, max(left_s, _ATTEMPT_MIN_S))
         )
@@ -115,22 +106,19 @@ class ControllerChannel:
         return response
 
     async def _forward_once(
-        self, request: Request, version: int, origin: RequestOrigin, seconds: float
+        self, request: Request, version: int, origin: RequestOrigin | None, seconds: float
     ) -> Any:
         runtime = self._runtime
+        if origin is None:
+            return await self._call_as_client(request, version, seconds)
         if runtime is not None and runtime.is_active:
-            return await decide(runtime, request, version, origin.principal)
+            return await decide_for(runtime, request, version, origin)
         envelope = EnvelopeRequest(
             request_data=_with_header(request, version),
             request_principal=encode_principal(origin.principal),
             client_host_address=_address_bytes(origin.host),
         )
-        slot = self._forwarding.index(min(self._forwarding))
-        self._forwarding[slot] += 1
-        try:
-            response = await self._leader(f"forwarding {slot}").call(envelope, 0, seconds)
-        finally:
-            self._forwarding[slot] -= 1
+        response = await self._call_in_slot(envelope, 0, seconds)
         if response.error_code != ErrorCode.NONE or response.response_data is None:
             raise KafkaError(response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
         data = response.response_data
@@ -138,6 +126,24 @@ class ControllerChannel:
         _, position = decode_from(ResponseHeader, header_version, data, 0)
         inner, _ = decode_from(response_class(type(request)), version, data, position)
         return inner
+
+    async def _call_as_client(self, request: Request, version: int, seconds: float) -> Any:
+        """A request that clients make too, for this node itself: the controller knows the node by its connection."""
+        runtime = self._runtime
+        if runtime is not None and runtime.is_active:
+            return await decide(runtime, request, version, ANONYMOUS)
+        response = await self._call_in_slot(request, version, seconds)
+        if ErrorCode.NOT_CONTROLLER in error_codes(response):
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        return response
+
+    async def _call_in_slot(self, request: Request, version: int, seconds: float) -> Any:
+        slot = self._forwarding.index(min(self._forwarding))
+        self._forwarding[slot] += 1
+        try:
+            return await self._leader(f"forwarding {slot}").call(request, version, seconds)
+        finally:
+            self._forwarding[slot] -= 1
 
     def _leader(self, purpose: str) -> NodeClient:
         quorum = self._quorum

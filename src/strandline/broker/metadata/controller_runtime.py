@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.base.planned import Planned
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.metadata.decision_log import events_of, tell
 from strandline.broker.nodes import is_gone
 from strandline.broker.tasks import TaskScope
@@ -69,6 +70,7 @@ class ControllerRuntime:
         """`bootstrap` are records with which a new cluster begins, beside its features: users, so far."""
         self._new_state = new_state
         self.state = new_state()
+        self.authorizer: NodeAuthorizer | None = None  # None: everybody may do everything
         self._clock = clock
         self._network = network
         self._events = events.named(loggers.CONTROLLER)

@@ -34,6 +34,7 @@ class SessionPartition:
         "current_leader_epoch",
         "fetch_offset",
         "index",
+        "is_denied",
         "known_high_watermark",
         "last_fetched_epoch",
         "log_start",
@@ -51,6 +52,7 @@ class SessionPartition:
         self.index = index
         self.told_high_watermark = -1
         self.told_log_start = -1
+        self.is_denied = False  # who asks may not read it
         self.opening_error = 0  # why it could not be opened when it was last asked for
 
     def update(self, asked: FetchPartition) -> None:

@@ -62,6 +62,7 @@ class Replica:
         "_wakers",
         "config",
         "directory",
+        "expires_after_ms",
         "flushing",
         "has_unsaved_cut",
         "is_switching",
@@ -125,6 +126,8 @@ class Replica:
     def configure(self, config: TopicConfig) -> None:
         self.config = config
         self.log.config = config
+        # The age at which retention deletes a record; -1 if none is too old.
+        self.expires_after_ms = config.retention_ms if "delete" in config.cleanup_policy else -1
         self.validator = BatchValidator(config)
 
     @property

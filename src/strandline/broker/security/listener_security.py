@@ -43,10 +43,10 @@ class ListenerSecurity:
         if listener.protocol.endswith("SSL"):
             self.tls = node.network.tls(self._tls_settings(), is_server=True)
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """Reads what logins need, before the listener is opened; raises InvalidConfig if it cannot be read."""
         if self.has_sasl and OAUTHBEARER in self.mechanisms:
-            self._token_keys.load(self._values)
+            await self._token_keys.load(self._values)
 
     def _tls_settings(self) -> TlsSettings:
         value = self._values.value

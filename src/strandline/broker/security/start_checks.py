@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from strandline.config import BrokerConfig, DynamicConfigs, InvalidConfig, Listener
 from strandline.config.listener_values import ListenerValues
+from strandline.security.authorizer import ALLOW_UNRULED, AUTHORIZER_CLASS, SUPER_USERS, parse_super_users
 from strandline.security.exchange import (
     MECHANISMS,
     OAUTHBEARER,
@@ -16,6 +17,7 @@ from strandline.security.exchange import (
     unsupported_mechanism,
 )
 from strandline.security.jaas import parse_jaas
+from strandline.security.principal import ANONYMOUS
 from strandline.security.principal_mapping import parse_rules
 
 JAAS: str = "sasl.jaas.config"
@@ -24,12 +26,7 @@ _AUTHORIZER: str = "authorizer.class.name"
 
 def check_security(config: BrokerConfig) -> None:
     """Raises InvalidConfig, whose text shows no secret."""
-    if config.text(_AUTHORIZER):
-        raise InvalidConfig(
-            _AUTHORIZER,
-            config.text(_AUTHORIZER),
-            "Strandline has no authorizer, and everybody who can connect may do everything; remove it",
-        )
+    check_authorizer(config)
     configs = DynamicConfigs(config)
     for listener in config.listeners:
         if listener.protocol.startswith("SASL"):
@@ -40,6 +37,52 @@ def check_security(config: BrokerConfig) -> None:
         except ValueError as error:
             raise InvalidConfig("ssl.principal.mapping.rules", None, str(error)) from None
     _check_controllers(config)
+
+
+def check_authorizer(config: BrokerConfig) -> None:
+    """Raises InvalidConfig for an authorizer that is not Kafka's own, and for super users that cannot be read."""
+    name = config.text(_AUTHORIZER)
+    if name not in ("", AUTHORIZER_CLASS):
+        raise InvalidConfig(
+            _AUTHORIZER,
+            name,
+            f"{_AUTHORIZER} must be {AUTHORIZER_CLASS}, or empty: there is no other authorizer here",
+        )
+    try:
+        users = parse_super_users(config.originals.get(SUPER_USERS, ""))
+    except ValueError as error:
+        raise InvalidConfig(SUPER_USERS, config.originals[SUPER_USERS], str(error)) from None
+    allowed = config.originals.get(ALLOW_UNRULED, "").strip().lower()
+    if allowed not in ("", "true", "false"):
+        raise InvalidConfig(ALLOW_UNRULED, allowed, f"{ALLOW_UNRULED} must be true or false")
+    own = node_principal(config) if name and allowed != "true" else None
+    if own is not None and own not in users:
+        raise InvalidConfig(
+            SUPER_USERS,
+            config.originals.get(SUPER_USERS),
+            f"This node connects to the controllers as {own}, which is no super user: they would refuse it before they "
+            f"have read any rule. Add it: {SUPER_USERS}={';'.join([*sorted(users), own])}",
+        )
+
+
+def node_principal(config: BrokerConfig) -> str | None:
+    """The principal that the controllers know this node by; None if there are no others, or settings do not tell."""
+    names = config.strings("controller.listener.names")
+    if not names or (len(config.strings("controller.quorum.voters")) == 1 and config.is_controller):
+        return None
+    protocol = config.protocols.get(names[0].upper(), "PLAINTEXT")
+    if protocol == "PLAINTEXT":
+        return str(ANONYMOUS)
+    mechanism = config.text("sasl.mechanism.controller.protocol")
+    if not protocol.startswith("SASL") or mechanism != PLAIN:
+        return None
+    values = ListenerValues(DynamicConfigs(config), names[0])
+    text = values.own_mechanism_text(PLAIN, JAAS)
+    try:
+        options = {} if text is None else parse_jaas(JAAS, text).options
+    except ValueError:
+        return None  # refused elsewhere, in words that fit
+    return f"User:{options['username']}" if "username" in options else None
 
 
 def _check_mechanisms(configs: DynamicConfigs, listener: Listener) -> None:

@@ -20,6 +20,8 @@ from strandline.security.oauthbearer import VerifiedToken
 
 _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _FILE: Final = "file://"
+_WEB: Final = ("https://", "http://")
+_OK: Final = 200
 # A token with an unknown key has the keys read again, but not more often than this.
 _READ_AGAIN_S: Final = 10.0
 
@@ -31,11 +33,12 @@ class TokenKeys:
         self._node = node
         self._sets: dict[str, tuple[float, dict[str, Any]]] = {}
 
-    def load(self, values: ListenerValues) -> None:
+    async def load(self, values: ListenerValues) -> None:
         """Reads the keys of a listener before it is opened; InvalidConfig if they cannot be read."""
         url = str(values.value(_URL))
         try:
-            self._sets[url] = (self._node.clock.monotonic(), self._read(url))
+            keys = self._read(url) if url.startswith(_FILE) else await self._fetch(url)
+            self._sets[url] = (self._node.clock.monotonic(), keys)
         except (UnusableKeys, OSError) as error:
             raise InvalidConfig(_URL, url, str(error)) from None
 
@@ -64,19 +67,42 @@ class TokenKeys:
         now = self._node.clock.monotonic()
         read_at, keys = self._sets.get(url, (float("-inf"), {}))
         if now - read_at > age_s_max:
-            try:
-                keys = self._read(url)
-            except (UnusableKeys, OSError) as error:
-                self._node.events.error("keys of tokens cannot be read", url=url, error=error)
             self._sets[url] = (now, keys)
+            if url.startswith(_FILE):
+                try:
+                    keys = self._read(url)
+                except (UnusableKeys, OSError) as error:
+                    self._not_read(url, error)
+                self._sets[url] = (now, keys)
+            else:
+                # A login does not wait for it; one whose token has an unknown key is tried again by its client.
+                self._node.tasks.start(self._fetch_again(url))
         if not keys:
             raise AuthenticationFailed("Authentication failed: this broker cannot check tokens at the moment")
         return keys
 
     def _read(self, url: str) -> dict[str, Any]:
-        if not url.startswith(_FILE):
-            raise UnusableKeys(f"{_URL} must begin with file:// : keys are read from files")
         return parse_jwks(self._node.disk.read(url.removeprefix(_FILE)))
+
+    async def _fetch(self, url: str) -> dict[str, Any]:
+        if self._node.web is None or not url.startswith(_WEB):
+            raise UnusableKeys(f"{_URL} must begin with https://, http:// or file://")
+        response = await self._node.web.request("GET", url, headers={"accept": "application/json"})
+        if response.status != _OK:
+            raise UnusableKeys(f"the response has status {response.status}")
+        return parse_jwks(response.body)
+
+    async def _fetch_again(self, url: str) -> None:
+        try:
+            keys = await self._fetch(url)
+        except (UnusableKeys, OSError) as error:
+            self._not_read(url, error)
+        else:
+            self._sets[url] = (self._node.clock.monotonic(), keys)
+
+    def _not_read(self, url: str, error: Exception) -> None:
+        """The keys that were read before stay in use."""
+        self._node.events.error("keys of tokens cannot be read", url=url, error=error)
 
 
 def _text(values: ListenerValues, name: str) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from strandline.broker.authorization.requirement import Requirement
 from strandline.wire.api_index import API_INDEX
 
 BROKER: Final = "broker"
@@ -26,6 +27,7 @@ class ApiRow(NamedTuple):
     is_decided_by_controller: bool
     # The request's own timeout_ms limits how long a broker waits for the controller, as in Kafka.
     is_limited_by_timeout_ms: bool
+    authorization: Requirement  # what somebody must be allowed to do, where there is an authorizer
 
     def is_served_on(self, *, controller_listener: bool) -> bool:
         return self.listener == BOTH or (self.listener == CONTROLLER) == controller_listener
@@ -35,6 +37,7 @@ def row(
     key: int,
     listener: str = BROKER,
     *,
+    access: Requirement,
     controller: bool = False,
     timeout_ms: bool = False,
     version_max: int | None = None,
@@ -52,4 +55,5 @@ def row(
         listener,
         controller,
         timeout_ms,
+        access,
     )

@@ -20,6 +20,8 @@ from types import CoroutineType
 from typing import Any
 
 from strandline.base.errors import KafkaError
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
+from strandline.broker.authorization.reduction import Reduction
 from strandline.broker.server.api_row import ApiRow
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
@@ -40,12 +42,15 @@ class Dispatch:
         package: str,
         services: object,
         unknown_version: Mapping[int, Handler],
+        authorizer: NodeAuthorizer | None,
     ) -> None:
-        """`unknown_version` has handlers for APIs that respond to versions that they do not know."""
+        """`unknown_version` has handlers for APIs that respond to versions that they do not know. The controller's
+        requests are authorized by the controller; handlers of bytes ask the authorizer themselves."""
         self._table = table
         self._package = package
         self._services = services
         self._unknown_version = unknown_version
+        self._authorizer = authorizer
         self.flexible = frozenset(
             (row.key, version)
             for row in table.values()
@@ -76,15 +81,16 @@ class Dispatch:
             )
         if api_key not in self._loaded:
             module = import_module(f"{self._package}.{row.module}")
+            authorizer = None if row.is_decided_by_controller else self._authorizer
             self._loaded[api_key] = (
-                module.handle_raw if hasattr(module, "handle_raw") else _by_message(module)
+                module.handle_raw if hasattr(module, "handle_raw") else _by_message(module, authorizer)
             )
         handler = self._served[api_key, api_version, is_controller_listener] = self._loaded[api_key]
         return handler
 
 
-def _by_message(module: Any) -> Handler:
-    """Wraps a handler of messages: decodes its request, encodes its response."""
+def _by_message(module: Any, authorizer: NodeAuthorizer | None) -> Handler:
+    """Wraps a handler of messages: decodes its request, has it authorized, encodes its response."""
     request_class: type[Request] = module.REQUEST
     handle: Callable[[Any, RequestContext, Any], Any] = module.handle
     refuse: Refuse | None = getattr(module, "refuse", None)
@@ -93,6 +99,26 @@ def _by_message(module: Any) -> Handler:
     def handle_bytes(services: Any, context: RequestContext) -> Handled:
         request = decode(request_class, context.api_version, context.body, context.position)
         return handle_message(services, context, request)
+
+    def handle_authorized(services: Any, context: RequestContext) -> Handled:
+        request = decode(request_class, context.api_version, context.body, context.position)
+        reduction = authorizer.reduce(context, request)  # type: ignore[union-attr]
+        if reduction is None:
+            return handle_message(services, context, request)
+        if reduction.request is None:
+            return (encode_counted(reduction.merge(None), context),)
+        return handle_reduced(services, context, reduction)
+
+    def handle_reduced(services: Any, context: RequestContext, reduction: Reduction) -> Handled:
+        load = None if first_load is None else first_load(services, reduction.request)
+        if load is not None:
+            return after(load, lambda: handle_reduced(services, context, reduction))
+        response = handle(services, context, reduction.request)
+        if isinstance(response, Message):
+            return (encode_counted(reduction.merge(response), context),)
+        assert isinstance(response, CoroutineType), "a response that is merged is a message, or awaited"
+        assert reduction.request is not None
+        return _encoded(_merged(response, reduction), reduction.request, context, refuse)
 
     def handle_message(services: Any, context: RequestContext, request: Request) -> Handled:
         load = None if first_load is None else first_load(services, request)
@@ -106,7 +132,11 @@ def _by_message(module: Any) -> Handler:
         assert isinstance(response, CoroutineType)
         return _encoded(response, request, context, refuse)
 
-    return handle_bytes
+    return handle_bytes if authorizer is None else handle_authorized
+
+
+async def _merged(response: Coroutine[Any, Any, Message], reduction: Reduction) -> Message:
+    return reduction.merge(await response)
 
 
 async def after(load: asyncio.Task[None], handle: Callable[[], Handled]) -> Finished:

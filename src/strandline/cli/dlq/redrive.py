@@ -26,7 +26,7 @@ def add_arguments(redrive: argparse.ArgumentParser) -> None:
         "topic", metavar="TOPIC", help="the topic whose dead letters these are, without .dlq"
     )
     redrive.add_argument("--to", metavar="TOPIC", help="put them there instead")
-    redrive.add_argument("--max", type=int, metavar="COUNT", help="put back at most so many")
+    redrive.add_argument("--max", type=int, metavar="COUNT", help="stop after so many letters")
     redrive.add_argument("--dry-run", action="store_true", help="only say what would be done")
     redrive.add_argument(
         "--from-beginning", action="store_true", help="also those that were put back already"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from strandline.cli import ctrl_c_ends_at_once
+
 
 def add_arguments(server: argparse.ArgumentParser) -> None:
     server.description = "Starts the node that a server.properties file describes, and stays."
@@ -11,17 +13,22 @@ def add_arguments(server: argparse.ArgumentParser) -> None:
     add_log_options(server)
 
 
-def add_log_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--log-format", choices=("text", "json"), default="text", help="one line an event")
+def add_log_options(
+    parser: argparse.ArgumentParser, level: str | None = "info", level_help: str = "default: info"
+) -> None:
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="one line for each event"
+    )
     parser.add_argument(
         "--log-level",
         choices=("debug", "info", "warn", "error"),
-        default="info",
-        help="the least important events that are logged (default: info)",
+        default=level,
+        help=f"the least important events that are logged ({level_help})",
     )
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.cli.serving import server
+    with ctrl_c_ends_at_once():
+        from strandline.cli.serving import server
 
     return server(options)

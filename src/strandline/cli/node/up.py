@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from strandline.cli import ctrl_c_ends_at_once
 from strandline.cli.node.server import add_log_options
 
 _NODES_MAX = 15
@@ -55,22 +56,28 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
     up.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
     )
-    add_log_options(up)
+    add_log_options(
+        up,
+        level=None,
+        level_help="while it starts only warnings are logged, then info, unless a level is given",
+    )
 
 
 def call(options: argparse.Namespace) -> int:
     if options.nodes > 1:
-        from strandline.cli.clusters import up_cluster
+        with ctrl_c_ends_at_once():
+            from strandline.cli.clusters import up_cluster
 
         return up_cluster(options)
-    from strandline.cli.serving import up
+    with ctrl_c_ends_at_once():
+        from strandline.cli.serving import up
 
     return up(options)
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port: a number from 0 to 65535 is")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: give a number from 0 to 65535")
     return int(text)
 
 

@@ -30,16 +30,21 @@ def call(options: argparse.Namespace) -> int:
     from strandline.pipeline.spec.yaml_lines import SpecError
 
     try:
-        validate(load(options.spec), with_brokers=not options.no_brokers, with_spark=not options.no_spark)
+        warnings = validate(
+            load(options.spec), with_brokers=not options.no_brokers, with_spark=not options.no_spark
+        )
     except SpecError as error:
         if options.json:
             mistakes = [{"line": each.line, "text": each.text} for each in error.mistakes]
-            print(json.dumps({"spec": options.spec, "mistakes": mistakes}))
+            print(json.dumps({"spec": options.spec, "mistakes": mistakes, "warnings": []}))
         else:
             print(error, file=sys.stderr)
         return 1
     if options.json:
-        print(json.dumps({"spec": options.spec, "mistakes": []}))
+        told = [{"line": each.line, "text": each.text} for each in warnings]
+        print(json.dumps({"spec": options.spec, "mistakes": [], "warnings": told}))
     else:
+        for each in warnings:
+            print(f"warning: {each}", file=sys.stderr)
         print(f"{options.spec}: no mistakes")
     return 0

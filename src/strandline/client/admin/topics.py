@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import TopicPartition, Uuid
 from strandline.client.admin.calls import AdminBase, check, error_from, results_or_raise
 from strandline.client.arguments import ConfigValue, config_texts, listed
 from strandline.client.errors import KafkaError, error_for
@@ -98,7 +98,7 @@ class TopicAdmin(AdminBase):
                     each.name: error_from(each.error_code, each.error_message, f"topic {each.name}")
                     or CreatedTopic(
                         name=each.name,
-                        topic_id=each.topic_id,
+                        topic_id=Uuid(each.topic_id),
                         partitions=each.num_partitions,
                         replication_factor=each.replication_factor,
                     )

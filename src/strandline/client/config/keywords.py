@@ -33,6 +33,10 @@ class CommonKeywords(TypedDict, total=False):
     sasl_username: str | None
     sasl_password: str | None
     sasl_oauthbearer_token: Any
+    sasl_oauthbearer_token_endpoint_url: str | None
+    sasl_oauthbearer_client_credentials_client_id: str | None
+    sasl_oauthbearer_client_credentials_client_secret: str | None
+    sasl_oauthbearer_scope: str | None
     ssl_ca_location: str | None
     ssl_truststore_location: str | None
     ssl_truststore_type: str

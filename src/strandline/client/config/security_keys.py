@@ -43,6 +43,18 @@ SECURITY_KEYS: Final[tuple[ConfigKey, ...]] = (
     active("sasl.oauthbearer.token", CLASS, None, None, MEDIUM).documented(
         "The token of OAUTHBEARER, or a function that returns one, which is called for each login. Strandline's own."
     ),
+    active("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM).documented(
+        "Where a token of OAUTHBEARER is asked for, with the client's credentials. Without it, sasl.oauthbearer.token."
+    ),
+    active("sasl.oauthbearer.client.credentials.client.id", STRING, None, None, MEDIUM).documented(
+        "The id with which a token is asked for; or clientId in sasl.jaas.config."
+    ),
+    active("sasl.oauthbearer.client.credentials.client.secret", PASSWORD, None, None, MEDIUM).documented(
+        "The secret with which a token is asked for; or clientSecret in sasl.jaas.config."
+    ),
+    active("sasl.oauthbearer.scope", STRING, None, None, MEDIUM).documented(
+        "The scope that is asked for with a token; or scope in sasl.jaas.config."
+    ),
     active("ssl.ca.location", STRING, None, None, MEDIUM).documented(
         "A PEM file with the trusted authorities, where ssl.truststore.location is not given. librdkafka's name."
     ),

@@ -43,6 +43,8 @@ from strandline.config.java import parse_duration_ms
 from strandline.telemetry.counters import Counters
 
 _BY_DURATION: Final = "by_duration:"
+# How long a position may be sought before the log tells it.
+_PATIENCE_SECONDS: Final = 1.0
 _NONE: Final = "none"
 
 logger = logging.getLogger("strandline.client.consumer")
@@ -104,6 +106,7 @@ class Positions:
         self._pause = cluster.backoff()
         self._errors: list[KafkaError] = []
         self._lines = RareLines(cluster.now)
+        self._failing_since: dict[TopicPartition, float] = {}
         self.failures: Failures = {}  # of positions that have not been found yet
         self.wake: Callable[[], None] = lambda: None  # set by the engine: there is more to be read
 
@@ -122,6 +125,9 @@ class Positions:
         self._errors = []
         assigned = self._subscription.partitions
         self.failures = {where: error for where, error in self.failures.items() if where in assigned}
+        self._failing_since = {
+            where: since for where, since in self._failing_since.items() if where in assigned
+        }
         failures_before = self._pause.failures
         await asyncio.gather(self._init_from_committed(deadline), self._look_up_logs())
         await self._look_up_logs()  # where the group has no offset, or one of an earlier leader
@@ -197,6 +203,7 @@ class Positions:
 
     def _position_found(self, pending: _PendingPosition) -> None:
         self.failures.pop(pending.state.topic_partition, None)
+        self._failing_since.pop(pending.state.topic_partition, None)
         self.wake()
 
     def _search_failed(self, due: dict[TopicPartition, _PendingPosition], failures: Failures) -> None:
@@ -209,7 +216,10 @@ class Positions:
                 continue
             due[where].state.retry_at = retry_at
             self.failures[where] = error
-            if self._lines.is_due(where):
+            began_at = self._failing_since.setdefault(where, self._cluster.now())
+            # A topic that was just created has no leader for some milliseconds: that is nobody's trouble.
+            lasts = not error.retriable or self._cluster.now() - began_at >= _PATIENCE_SECONDS
+            if lasts and self._lines.is_due(where):
                 logger.warning("the position of %s is not known yet: %s; trying again", where, error)
             if not error.retriable:
                 self._errors.append(error)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from strandline.base.errors import ErrorCode
-from strandline.base.ids import ZERO_UUID, TopicPartition
+from strandline.base.ids import ZERO_UUID, TopicPartition, Uuid
 from strandline.base.topics import invalid_topic_name
 from strandline.client.errors import InvalidTopicError, KafkaError, WrongClusterError, error_for
 from strandline.client.net.connections import Node
@@ -166,7 +166,7 @@ class Metadata:
         self.topic_errors.pop(name, None)
         self.topics[name] = TopicInfo(
             name=name,
-            topic_id=topic.topic_id,
+            topic_id=Uuid(topic.topic_id),
             is_internal=topic.is_internal,
             partitions=tuple(partitions[number] for number in sorted(partitions)),
         )

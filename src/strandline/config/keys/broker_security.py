@@ -27,8 +27,9 @@ from strandline.config.definition import (
 )
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
-    accepted("authorizer.class.name", STRING, "", NON_NULL, LOW).documented(
-        "The class that decides who may do what. Empty: everybody may do everything."
+    active("authorizer.class.name", STRING, "", NON_NULL, LOW).documented(
+        "The class that decides who may do what: org.apache.kafka.metadata.authorizer.StandardAuthorizer, with "
+        "super.users and allow.everyone.if.no.acl.found. Empty: everybody may do everything."
     ),
     accepted(
         "principal.builder.class",

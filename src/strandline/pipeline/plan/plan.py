@@ -63,6 +63,10 @@ _ORIGIN_COLUMNS: Final = (
 )
 
 
+class _StageMissingError(Exception):
+    """A stage reads another one that has a mistake."""
+
+
 class _AvroSource(AvroTopicSource):
     """The Avro source under a name of the pipeline's own: Spark refuses a name in a new session that the active session
     has."""
@@ -84,7 +88,16 @@ class _TopicSource(StrandlineSource):
 class PipelinePlan:
     """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
 
-    def __init__(self, spark: SparkSession, spec: Spec, *, commit_group: str | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        spec: Spec,
+        *,
+        commit_group: str | None = None,
+        mistakes: list[Mistake] | None = None,
+    ) -> None:
+        """Raises SpecError for the first stage with a mistake. With `mistakes` it goes on: those of all stages are put
+        there, and `stages` lacks the wrong ones and all that read them."""
         silence_query_errors()
         self._spec = spec
         self._session = spark.newSession()
@@ -92,18 +105,36 @@ class PipelinePlan:
         self._dead_letters: list[DataFrame] = []
         self._reads: dict[str, frozenset[str]] = {}
         self._varying: dict[str, str] = {}  # by stage, why its rules may judge otherwise in another query
+        self._wrong_stages: set[str] = set()
         self.stages: dict[str, DataFrame] = {}
         self.has_nondeterministic_rules = False  # in the sense of `single_evaluation`
-        mistakes = time_pattern_mistakes(self._session, spec)
-        if mistakes:
-            raise SpecError(mistakes)
+        found = time_pattern_mistakes(self._session, spec)
+        if found:
+            raise SpecError(found)
         for source in spec.sources:
-            self._add(source.name, self._source(source))
+            with self._collected(source.name, mistakes):
+                self._add(source.name, self._source(source))
         for transform in spec.transforms:
-            self._add(transform.name, self._transform(transform))
-        mistakes = retry_mistakes(spec, self._reads) + varying_rule_mistakes(spec, self._reads, self._varying)
+            with self._collected(transform.name, mistakes):
+                self._add(transform.name, self._transform(transform))
         if mistakes:
-            raise SpecError(mistakes)
+            return
+        found = retry_mistakes(spec, self._reads) + varying_rule_mistakes(spec, self._reads, self._varying)
+        if found:
+            raise SpecError(found)
+
+    @contextmanager
+    def _collected(self, stage: str, mistakes: list[Mistake] | None) -> Iterator[None]:
+        """Notes the mistakes of a stage. One that only lacks a stage with a mistake has none of its own."""
+        try:
+            yield
+        except _StageMissingError:
+            self._wrong_stages.add(stage)
+        except SpecError as error:
+            if mistakes is None:
+                raise
+            self._wrong_stages.add(stage)
+            mistakes.extend(error.mistakes)
 
     def _add(self, name: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView(name)
@@ -193,6 +224,8 @@ class PipelinePlan:
         from pyspark.sql import DataFrame
 
         function = load_function(self._spec, transform.function)
+        if not self._wrong_stages.isdisjoint(transform.inputs):
+            raise _StageMissingError
         with self._mistakes_at(transform.function, f"transforms.{transform.name}"):
             rows = function(*(self.stages[name] for name in transform.inputs))  # type: ignore[operator]
         if not isinstance(rows, DataFrame):
@@ -209,9 +242,15 @@ class PipelinePlan:
                 text = f"{where}.rules need the columns {', '.join(missing)} for dead letters: select them, as o.* does"
                 raise self._error(finish.rules[0].check.line, text)
             failures = [f.col(FAILURE)] if FAILURE in rows.columns else []
+            wrong: list[Mistake] = []
             for rule in finish.rules:
-                with self._mistakes_at(rule.check, f"{where}.rules.{rule.name}"):
-                    failures.append(_failure_of(rule, condition(rows, rule.check)))
+                try:
+                    with self._mistakes_at(rule.check, f"{where}.rules.{rule.name}"):
+                        failures.append(_failure_of(rule, condition(rows, rule.check)))
+                except SpecError as error:
+                    wrong += error.mistakes
+            if wrong:
+                raise SpecError(wrong)
             rows = rows.withColumn(FAILURE, f.coalesce(*failures))
             why = why_result_varies(rows, finish)
             stage = where.partition(".")[2]
@@ -288,7 +327,7 @@ class PipelinePlan:
         """Turns an error inside into a mistake of this text, with its line."""
         try:
             yield
-        except SpecError:
+        except (SpecError, _StageMissingError):
             raise
         except (
             Exception,
@@ -301,6 +340,8 @@ class PipelinePlan:
             if not reason or isinstance(error, KeyError | SystemExit):  # their text is no sentence
                 reason = f"{type(error).__name__} {reason}".strip()
             table = _NO_TABLE.search(message)
+            if table is not None and table[1] in self._wrong_stages:
+                raise _StageMissingError from error
             if table is not None:
                 reason = f"there is no stage {table[1]!r} before this{nearest(table[1], self.stages)}"
             raise self._error(line, f"{where}: {reason}") from error

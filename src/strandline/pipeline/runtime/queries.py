@@ -20,6 +20,7 @@ from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retr
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 from strandline.spark.sink.exactly_once import ExactlyOnceSink
+from strandline.spark.sink.restarting import RESTARTS_MAX, is_transient
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 TOPICS: Final = "topics"
 _CONSOLE_ROWS: Final = 20
-# Spark gives a new Python process ten seconds, which a busy machine may not have.
-_TRANSIENT: Final = "Python worker failed to connect back"
-_RESTARTS_MAX: Final = 5
 # By format, a class of its package, and the coordinates of that. The class is built on Spark's own: it cannot be loaded
 # where the package is for another version.
 _PACKAGES: Final = {
@@ -86,7 +84,7 @@ class RunningQuery:
     def restart(self) -> bool:
         """Begins again at the checkpoint, if that can help and was not tried too often; true if it did."""
         error = self.failure
-        if error is None or _TRANSIENT not in str(error) or self.restarts == _RESTARTS_MAX:
+        if not is_transient(error) or self.restarts == RESTARTS_MAX:
             return False
         self.restarts += 1
         self.query = self.start()

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.pipeline.plan.spark_errors import reason_of
+from strandline.pipeline.runtime.places import check_places
 from strandline.pipeline.runtime.queries import RunningQuery, start_queries
 from strandline.pipeline.runtime.session import session_of
 from strandline.pipeline.runtime.state import StateDirectory
@@ -59,6 +60,7 @@ class Runner:
     def run(self) -> Event:
         """Runs the pipeline and returns the last event. Raises PipelineFailedError if a query failed, SpecError if the
         spec cannot run."""
+        check_places(self._spec)
         with self._state.locked():
             self._publish({"event": "starting"})
             try:

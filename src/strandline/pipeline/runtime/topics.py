@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from strandline.base.ids import TopicPartition
 from strandline.client.admin.configs import ConfigResource
-from strandline.client.admin.topics import NewTopic
+from strandline.client.admin.topics import EARLIEST, LATEST, NewTopic
 from strandline.client.deadletter.letters import HEADERS_BYTES_MAX
 from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, TopicExistsError
 from strandline.client.sync import Admin
 from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_delays_ms, retry_topics
 from strandline.pipeline.spec.spec import TOPIC_SINK, Sink, Source, Spec
-from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
+from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, near
 
 # A person waits: unless the spec says otherwise, brokers have less time here than in a running pipeline.
 _API_TIMEOUT: Final = "default.api.timeout.ms"
@@ -33,14 +35,20 @@ def check_topics(spec: Spec) -> None:
         text = f"brokers: {spec.brokers} does not answer: {error}"
         raise SpecError([Mistake(file=spec.file, line=spec.brokers_line, text=text)]) from error
     missing = [
-        (source.line, f"sources.{source.name}: topic {topic} does not exist: create it first")
-        for source, topic in _source_topics(spec)
+        (
+            line,
+            f"sources.{source.name}: topic {topic} does not exist{near(topic, existing) or ': create it first'}",
+        )
+        for source, topic, line in _source_topics(spec)
         if topic not in existing
     ]
     missing += [
         (
-            sink.line,
-            f"topic {sink.target} does not exist: create it, or say `partitions: N` and the pipeline does",
+            sink.target_line,
+            (
+                f"topic {sink.target} does not exist{near(sink.target, existing)}"
+                ": create it, or say `partitions: N` and the pipeline does"
+            ),
         )
         for sink in _topic_sinks(spec)
         if sink.target not in existing and sink.partitions is None
@@ -48,6 +56,40 @@ def check_topics(spec: Spec) -> None:
     missing += [each for each in refused if each is not None]
     if missing:
         raise SpecError([Mistake(file=spec.file, line=line, text=text) for line, text in missing])
+
+
+def expiring_records(spec: Spec) -> list[Mistake]:
+    """Returns a warning for each topic that is read and has records older than its retention: they are deleted soon,
+    and nobody is told then."""
+    warnings = []
+    with Admin({_API_TIMEOUT: _API_TIMEOUT_MS, **spec.client}) as admin:
+        for source, topic, line in _source_topics(spec):
+            count = _expired_count(admin, topic)
+            if count:
+                text = (
+                    f"sources.{source.name}: {count} records of topic {topic} are older than its retention.ms, and "
+                    "brokers delete them soon: raise retention.ms to keep them"
+                )
+                warnings.append(Mistake(file=spec.file, line=line, text=text))
+    return warnings
+
+
+def _expired_count(admin: Any, topic: str) -> int:
+    resource = ConfigResource.topic(topic)
+    configs = admin.describe_configs([resource])[resource]
+    retention_ms = int(configs["retention.ms"].value or -1)
+    if retention_ms < 0 or "delete" not in (configs["cleanup.policy"].value or ""):
+        return 0
+    description = admin.describe_topics([topic])[topic]
+    partitions = [TopicPartition(topic, each.partition) for each in description.partitions]
+    kept_from_ms = int(time.time() * 1000) - retention_ms
+    first = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    kept = admin.list_offsets(dict.fromkeys(partitions, kept_from_ms))
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
+    return sum(
+        (kept[each].offset if kept[each].offset >= 0 else ends[each].offset) - first[each].offset
+        for each in partitions
+    )
 
 
 def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, str] | None:
@@ -93,10 +135,11 @@ def create_topics(spec: Spec) -> list[str]:
     return created
 
 
-def _source_topics(spec: Spec) -> Iterator[tuple[Source, str]]:
+def _source_topics(spec: Spec) -> Iterator[tuple[Source, str, int]]:
+    """Returns each topic that is read, with its line."""
     for source in spec.sources:
-        for topic in source.topics:
-            yield source, topic
+        for topic, line in zip(source.topics, source.topic_lines, strict=True):
+            yield source, topic, line
 
 
 def _topic_sinks(spec: Spec) -> list[Sink]:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from strandline.pipeline.plan.plan import PipelinePlan, load_function
 from strandline.pipeline.plan.table_sink import why_no_table
 from strandline.pipeline.plan.tables import POSITION_COLUMNS
+from strandline.pipeline.runtime.places import check_places
 from strandline.pipeline.runtime.queries import check_package
 from strandline.pipeline.runtime.session import session_of
-from strandline.pipeline.runtime.topics import check_topics
+from strandline.pipeline.runtime.topics import check_topics, expiring_records
 from strandline.pipeline.spec.spec import TABLE_SINK, TOPIC_SINK, Sink, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, nearest
 
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 def validate(
     spec: Spec, *, with_brokers: bool = True, with_spark: bool = True, spark: SparkSession | None = None
-) -> None:
-    """Raises SpecError. Without `spark` a session is started if all checks before that passed, and stopped."""
+) -> list[Mistake]:
+    """Raises SpecError, or returns warnings. Without `spark` a session is started if all checks before that passed, and
+    stopped."""
     for transform in spec.transforms:
         if transform.function is not None:
             load_function(spec, transform.function)
@@ -33,44 +35,58 @@ def validate(
         refusal = why_no_table(spec.located(sink.target)) if sink.kind == TABLE_SINK else None
         if refusal is not None:
             raise _mistake(spec, sink, refusal)
+    check_places(spec)
     if with_brokers:
         check_topics(spec)
+    warnings = expiring_records(spec) if with_brokers else []
     if not with_spark:
-        return
+        return warnings
     session = spark or session_of(spec)
     try:
         analyse(session, spec)
     finally:
         if spark is None:
             session.stop()
+    return warnings
 
 
 def analyse(spark: SparkSession, spec: Spec) -> PipelinePlan:
-    """Returns the plan, once Spark has agreed to all of it."""
-    plan = PipelinePlan(spark, spec)
+    """Returns the plan, once Spark has agreed to all of it. Raises SpecError with the mistakes of all stages and
+    sinks: a start of Spark takes seconds."""
+    mistakes: list[Mistake] = []
+    plan = PipelinePlan(spark, spec, mistakes=mistakes)
     for sink in spec.sinks:
-        check_package(spark, spec, sink)
-        rows = plan.stages[sink.stage]
-        if not rows.isStreaming:
-            raise _mistake(
-                spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
-            )
-        twice = _twice(rows.columns) if sink.value is None and sink.kind != "console" else None
-        if twice is not None:
-            text = (
-                f"stage {sink.stage} has the column {twice!r} twice, for Spark: give one of them another name"
-            )
-            raise _mistake(spec, sink, text)
-        for name in (*sink.columns, *(POSITION_COLUMNS if sink.kind == TABLE_SINK else ())):
-            if name not in rows.columns:
-                text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
-                raise _mistake(spec, sink, text)
-        if sink.deleted is not None:
-            plan.check_condition(rows, sink.deleted, f"sink {sink.target}: delete-when")
-        is_append = sink.kind not in (TOPIC_SINK, "console")
-        _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
+        try:
+            check_package(spark, spec, sink)
+            if sink.stage in plan.stages:
+                _check_sink(plan, spec, sink)
+        except SpecError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise SpecError(sorted(mistakes, key=lambda each: each.line))
     plan.output()
     return plan
+
+
+def _check_sink(plan: PipelinePlan, spec: Spec, sink: Sink) -> None:
+    """Raises SpecError for what is wrong with one sink."""
+    rows = plan.stages[sink.stage]
+    if not rows.isStreaming:
+        raise _mistake(
+            spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
+        )
+    twice = _twice(rows.columns) if sink.value is None and sink.kind != "console" else None
+    if twice is not None:
+        text = f"stage {sink.stage} has the column {twice!r} twice, for Spark: give one of them another name"
+        raise _mistake(spec, sink, text)
+    for name in (*sink.columns, *(POSITION_COLUMNS if sink.kind == TABLE_SINK else ())):
+        if name not in rows.columns:
+            text = f"stage {sink.stage} has no column {name!r}{nearest(name, rows.columns)}"
+            raise _mistake(spec, sink, text)
+    if sink.deleted is not None:
+        plan.check_condition(rows, sink.deleted, f"sink {sink.target}: delete-when")
+    is_append = sink.kind not in (TOPIC_SINK, "console")
+    _check_mode(plan.records(sink) if sink.kind == TOPIC_SINK else rows, spec, sink, is_append)
 
 
 def _twice(names: Sequence[str]) -> str | None:

@@ -62,6 +62,7 @@ class Source:
     name: str
     line: int
     topics: tuple[str, ...]
+    topic_lines: tuple[int, ...]
     files: str | None
     is_table: bool
     tombstones: str
@@ -102,6 +103,7 @@ class Sink:
     stage: Text
     kind: str
     target: str
+    target_line: int
     key: Text | None
     value: Text | None
     partitions: int | None
@@ -129,6 +131,7 @@ class Spec:
     client: Mapping[str, str]  # settings of every client, bootstrap.servers among them
     producer: Mapping[str, str]  # the same and more, for those that write
     checkpoint: str
+    checkpoint_line: int
     commit_group: str | None
     dead_letters: str | None
     retry: RetryPolicy | None

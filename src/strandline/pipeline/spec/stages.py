@@ -68,10 +68,11 @@ _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for
 
 def read_source(name: str, line: int, section: Section) -> Source:
     """Returns a source, and notes the mistakes in it."""
-    topics = []
+    topics, topic_lines = [], []
     for each in section.texts("topic"):
         check_topic_name(section, "topic", each)
         topics.append(str(each))
+        topic_lines.append(each.line)
     files = section.text("files")
     if bool(topics) == (files is not None):
         section.mistakes.add(line, f"{section.where} must have either topic or files")
@@ -97,6 +98,7 @@ def read_source(name: str, line: int, section: Section) -> Source:
         name=name,
         line=line,
         topics=tuple(topics),
+        topic_lines=tuple(topic_lines),
         files=None if files is None else str(files),
         is_table=is_table,
         tombstones=tombstones,

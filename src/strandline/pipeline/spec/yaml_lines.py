@@ -18,6 +18,8 @@ from strandline.base.numbers import natural
 from strandline.config.java import LONG_MAX
 
 _NULL: Final = "tag:yaml.org,2002:null"
+# How much of two names must agree, for one to be suggested instead of the other: `country` and `amount` agree by 0.62.
+_SIMILAR: Final = 0.7
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
@@ -72,11 +74,14 @@ class Text(str):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns `: did you mean …?` where a known name is similar; otherwise the known names."""
     known = list(known)
+    return near(name, known) or (f": known are {', '.join(known)}" if known else "")
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Returns `: did you mean …?` where a known name is similar; otherwise nothing."""
     lower = {each.lower().replace("_", "-"): each for each in known}
-    close = difflib.get_close_matches(name.lower().replace("_", "-"), lower, n=1, cutoff=0.6)
-    if close:
-        return f": did you mean {lower[close[0]]}?"
-    return f": known are {', '.join(known)}" if known else ""
+    close = difflib.get_close_matches(name.lower().replace("_", "-"), lower, n=1, cutoff=_SIMILAR)
+    return f": did you mean {lower[close[0]]}?" if close else ""
 
 
 def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:

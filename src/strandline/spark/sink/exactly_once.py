@@ -15,9 +15,10 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from strandline.client.errors import ConfigError, ErrorCode, KafkaError
 from strandline.spark.cluster import RUNNING_QUERY_SETTINGS
@@ -32,6 +33,7 @@ from strandline.spark.sink.batch_decision import (
 )
 from strandline.spark.sink.batch_transaction import BatchTransaction, UnknownOutcomeError
 from strandline.spark.sink.commit_markers import MarkerLog
+from strandline.spark.sink.restarting import RESTARTS_MAX, RestartingWriter
 from strandline.spark.sink.settings import sink_settings
 from strandline.spark.sink.shuffle_free_write import ForeignPartitionError
 from strandline.spark.sink.task_writer import FatalWriteError
@@ -52,16 +54,25 @@ _RUN_ID_PROPERTY: Final = "spark.jobGroup.id"
 _INTERRUPTED: Final = re.compile(r"\n: java\.(?:lang|io|nio\.channels)\.\w*Interrupt\w*")
 # How often a batch is written before the query is given up.
 _ATTEMPTS: Final = 3
+# So many rows written without a shuffle show that their keys lie where they were read.
+_PROOF_ROWS: Final = 1000
 
 
-def exactly_once(df: DataFrame, bootstrap_servers: str, **arguments: Any) -> DataStreamWriter:
+def exactly_once(
+    df: DataFrame, bootstrap_servers: str, *, restart: int | bool = False, **arguments: Any
+) -> DataStreamWriter:
     """Returns a writer of this stream into topics, exactly once; give it a checkpoint and a trigger, and start it.
 
-    The columns are those of `format("strandline")`. The arguments are those of `ExactlyOnceSink`.
+    With `restart` the query begins again, so many times or five, when Spark gave a Python process too little time to
+    start. The columns are those of `format("strandline")`. The other arguments are those of `ExactlyOnceSink`.
     """
     sink = _SelfClosingSink(bootstrap_servers, **arguments)
     sink.queries = df.sparkSession.streams
-    return df.writeStream.foreachBatch(sink)
+    writer = df.writeStream.foreachBatch(sink)
+    if restart is False:
+        return writer
+    times = RESTARTS_MAX if restart is True else restart
+    return cast("DataStreamWriter", RestartingWriter(writer, times))
 
 
 @dataclass(slots=True)
@@ -73,6 +84,7 @@ class _Run:
     prefetch: TransactionPrefetch
     fingerprints: BatchFingerprints
     shuffle_free: bool = True  # whether a write without a shuffle is tried
+    shuffle_free_rows: int = 0  # rows with keys that were written so
 
 
 class ExactlyOnceSink:
@@ -110,6 +122,12 @@ class ExactlyOnceSink:
         name = self._name or f"strandline-spark-{query_id}"
         run = self._find_run(df, name)
         fingerprint = run.fingerprints.fingerprint_of(batch_id)
+        with _kept_for_a_second_attempt(df, run):
+            self._write_batch(df, batch_id, run, query_id, name, fingerprint)
+
+    def _write_batch(
+        self, df: DataFrame, batch_id: int, run: _Run, query_id: str, name: str, fingerprint: str | None
+    ) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             transaction = run.prefetch.take()
             try:
@@ -191,12 +209,31 @@ class ExactlyOnceSink:
     def _write(self, transaction: BatchTransaction, df: DataFrame, run: _Run, marker: CommitMarker) -> None:
         rows = transaction.write(df, self._topic, self._known_topics, run.shuffle_free)
         self._known_topics.update(rows)
+        if run.shuffle_free:
+            run.shuffle_free_rows += sum(rows.values())
         marker = replace(marker, rows=sum(rows.values()))
         transaction.mark(run.markers, marker)
         transaction.commit()
         run.markers.committed(marker, transaction.ticket)
         if self._on_commit is not None:
             self._on_commit(marker.batch_id, rows)
+
+
+@contextmanager
+def _kept_for_a_second_attempt(df: DataFrame, run: _Run) -> Iterator[None]:
+    """Has Spark keep the rows of a batch that is likely to be written twice, so that it reads, and counts, them once.
+
+    That is one whose rows may belong to partitions of other tasks, until enough rows have shown that they do not.
+    """
+    has_places = "key" in df.columns or "partition" in df.columns
+    if not (run.shuffle_free and has_places and run.shuffle_free_rows < _PROOF_ROWS):
+        yield
+        return
+    df.persist()
+    try:
+        yield
+    finally:
+        df.unpersist()
 
 
 class _SelfClosingSink(ExactlyOnceSink):

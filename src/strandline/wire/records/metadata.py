@@ -9,6 +9,7 @@ from strandline.wire.schema import (
     boolean,
     bytes_,
     field,
+    float64,
     int8,
     int16,
     int32,
@@ -147,6 +148,18 @@ class FeatureLevelRecord(Message, key=12, versions="0", flexible="0+"):
     feature_level: int = field(int16)
 
 
+class QuotaEntity(Struct):
+    entity_type: str = field(string)
+    entity_name: str | None = field(string, nullable="0+")
+
+
+class ClientQuotaRecord(Message, key=14, versions="0", flexible="0+"):
+    entity: tuple[QuotaEntity, ...] = field(array(QuotaEntity))
+    key: str = field(string)
+    value: float = field(float64)
+    remove: bool = field(boolean)
+
+
 class ProducerIdsRecord(Message, key=15, versions="0", flexible="0+"):
     broker_id: int = field(int32)
     broker_epoch: int = field(int64, default=-1)
@@ -162,6 +175,21 @@ class BrokerRegistrationChangeRecord(Message, key=17, versions="0-3", flexible="
     cordoned_log_dirs: tuple[bytes, ...] | None = field(
         array(uuid), "3+", nullable="3+", default=None, tag=3, tagged="3+"
     )
+
+
+class AccessControlEntryRecord(Message, key=18, versions="0", flexible="0+"):
+    id: bytes = field(uuid)
+    resource_type: int = field(int8)
+    resource_name: str = field(string)
+    pattern_type: int = field(int8)
+    principal: str = field(string)
+    host: str = field(string)
+    operation: int = field(int8)
+    permission_type: int = field(int8)
+
+
+class RemoveAccessControlEntryRecord(Message, key=19, versions="0", flexible="0+"):
+    id: bytes = field(uuid)
 
 
 class NoOpRecord(Message, key=20, versions="0", flexible="0+"):

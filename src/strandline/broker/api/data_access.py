@@ -1,0 +1,89 @@
+"""Authorization of Produce and Fetch, which walk their requests by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from strandline.base.acls import AclOperation, AclResource
+from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.services import Services
+from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.reduction import MESSAGES
+from strandline.broker.replication.fetch_sessions import Fetch
+from strandline.broker.server.request_context import Body, RequestContext
+from strandline.wire.api.k01_fetch import FetchResponse
+from strandline.wire.codec import encode
+
+
+def _error(code: ErrorCode) -> KafkaError:
+    return KafkaError(code, MESSAGES[code])
+
+
+class ProducedTopic(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class ProducedPiece(Protocol):
+    @property
+    def topic_number(self) -> int: ...
+
+
+def denied_pieces(
+    access: RequestAccess,
+    transactional_id: str | None,
+    topics: Sequence[ProducedTopic],
+    pieces: Sequence[ProducedPiece],
+) -> dict[int, KafkaError]:
+    """The pieces of a Produce that are denied, by their places, and why.
+
+    `transactional_id` is that of a request with transactional records; `topics` have empty names where nobody knows
+    the id.
+    """
+    if transactional_id is not None and not access.allows(
+        AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id
+    ):
+        error = _error(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return dict.fromkeys(range(len(pieces)), error)
+    is_allowed = [
+        not topic.name or access.allows_on_topic(AclOperation.WRITE, topic.name) for topic in topics
+    ]
+    if all(is_allowed):
+        return {}
+    error = _error(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    return {place: error for place, piece in enumerate(pieces) if not is_allowed[piece.topic_number]}
+
+
+def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *, is_follower: bool) -> None:
+    """Marks the partitions of a session that this request may not read.
+
+    A follower needs CLUSTER_ACTION, and a consumer READ on each topic. Rules may change between two requests of one
+    session.
+    """
+    if services.authorizer is None:
+        return
+    access = services.authorizer.access_of(context)
+    if is_follower:
+        is_denied = not access.allows_on_cluster(AclOperation.CLUSTER_ACTION)
+        for partition in fetch.partitions:
+            partition.is_denied = is_denied
+        return
+    verdicts: dict[str, bool] = {"": False}
+    for partition in fetch.partitions:
+        name = partition.topic or services.node.topic_name(partition.topic_id)
+        if name not in verdicts:
+            verdicts[name] = not access.allows_on_topic(AclOperation.READ, name)
+        partition.is_denied = verdicts[name]
+
+
+def denial_of_metadata(services: Services, context: RequestContext) -> Body | None:
+    """The response to a Fetch of the metadata log by somebody who is no node of the cluster; None for those who are."""
+    if services.authorizer is None or services.authorizer.access_of(context).allows_on_cluster(
+        AclOperation.CLUSTER_ACTION
+    ):
+        return None
+    response = FetchResponse(
+        throttle_time_ms=0, error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, responses=()
+    )
+    return (encode(response, context.api_version),)

@@ -1,0 +1,1 @@
+"""Who may do what: the rules for each API, and the authorizer of a node."""

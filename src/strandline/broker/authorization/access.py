@@ -1,0 +1,90 @@
+"""The access that one request has.
+
+Every denial is an event of the logger `strandline.authorizer`, and every act that was allowed is one at the level
+debug. What only filters a list, or tells what would be allowed, is no act.
+"""
+
+from __future__ import annotations
+
+from strandline.base.acls import CLUSTER_NAME, OPERATIONS_OF, AclOperation, AclResource
+from strandline.controller.image import ClusterImage
+from strandline.security.authorizer import AccessRights
+from strandline.security.principal import Principal
+from strandline.telemetry.events import Events
+from strandline.wire.api_index import API_INDEX
+
+
+class RequestAccess:
+    """The access that a request has: the rights of who sent it, and what is needed to name what it is about."""
+
+    __slots__ = (
+        "_events",
+        "api_key",
+        "host",
+        "image",
+        "is_controller_listener",
+        "principal",
+        "rights",
+        "version",
+    )
+
+    def __init__(
+        self,
+        rights: AccessRights,
+        image: ClusterImage,
+        principal: Principal,
+        host: str,
+        api_key: int,
+        version: int,
+        events: Events,
+        *,
+        is_controller_listener: bool = False,
+    ) -> None:
+        self.rights = rights
+        self.image = image
+        self.principal = principal
+        self.host = host
+        self.api_key = api_key
+        self.version = version
+        self.is_controller_listener = is_controller_listener
+        self._events = events
+
+    def allows(self, operation: int, kind: int, name: str, *, is_act: bool = True) -> bool:
+        is_allowed = self.rights.allows(operation, kind, name)
+        if is_act and (not is_allowed or self._events.is_debug):
+            self._tell(is_allowed, operation, kind, name)
+        return is_allowed
+
+    def allows_on_cluster(self, operation: int, *, is_act: bool = True) -> bool:
+        return self.allows(operation, AclResource.CLUSTER, CLUSTER_NAME, is_act=is_act)
+
+    def allows_on_topic(self, operation: int, name: str, *, is_act: bool = True) -> bool:
+        return self.allows(operation, AclResource.TOPIC, name, is_act=is_act)
+
+    def allows_on_group(self, operation: int, group_id: str, *, is_act: bool = True) -> bool:
+        return self.allows(operation, AclResource.GROUP, group_id, is_act=is_act)
+
+    def operations(self, kind: AclResource, name: str) -> int:
+        """The operations that are allowed on a resource, as the bits that responses have."""
+        return self.rights.operations(kind, name) & OPERATIONS_OF[kind]
+
+    def cluster_operations(self) -> int:
+        """Nothing is told to those who may not describe the cluster."""
+        if not self.allows_on_cluster(AclOperation.DESCRIBE):
+            return 0
+        return self.operations(AclResource.CLUSTER, CLUSTER_NAME)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def _tell(self, is_allowed: bool, operation: int, kind: int, name: str) -> None:
+        tell = self._events.debug if is_allowed else self._events.info
+        tell(
+            "allowed" if is_allowed else "denied",
+            principal=str(self.principal),
+            operation=AclOperation(operation).name,
+            resource=f"{AclResource(kind).name}:{name}",
+            host=self.host,
+            api=API_INDEX[self.api_key].name,
+        )

@@ -1,0 +1,120 @@
+"""The authorizer of a node: follows the rules in the metadata, and reduces each request to what is allowed of it.
+
+A node decides by the rules that it has read. A rule is in force on a broker a moment after the controller has committed
+it, when the broker has fetched it, as in Kafka; requests that the controller decides are checked by the controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, Protocol
+
+from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.cluster_rules import check_cluster
+from strandline.broker.authorization.reduction import Reduction
+from strandline.broker.authorization.requirement import Requirement
+from strandline.broker.node_context import NodeContext
+from strandline.security.authorizer import (
+    ALLOW_UNRULED,
+    SUPER_USERS,
+    AccessRights,
+    Authorizer,
+    parse_super_users,
+)
+from strandline.security.principal import Principal
+from strandline.telemetry import loggers
+from strandline.wire.schema import Request
+
+Rule = Callable[[RequestAccess, Any], Reduction | None]
+
+
+class AuthorizedContext(Protocol):
+    """The request that is checked: a `RequestContext`."""
+
+    api_key: int
+    api_version: int
+    connection: Any
+
+    @property
+    def principal(self) -> Principal: ...
+
+    @property
+    def client_host(self) -> str: ...
+
+
+class NodeAuthorizer:
+    def __init__(self, node: NodeContext, requirements: Mapping[int, Requirement]) -> None:
+        """`requirements` are by API key."""
+        config = node.config
+        self._image = node.image
+        self._requirements = requirements
+        self._rules: dict[int, Rule] = {}
+        self.events = node.events.named(loggers.AUTHORIZER)
+        self.authorizer = Authorizer(
+            parse_super_users(config.originals.get(SUPER_USERS, "")),
+            allows_unruled=config.originals.get(ALLOW_UNRULED, "").strip().lower() == "true",
+        )
+
+    def access_of(self, context: AuthorizedContext) -> RequestAccess:
+        """The access of a request that came by a connection."""
+        return RequestAccess(
+            self.rights(context.principal, context.client_host),
+            self._image,
+            context.principal,
+            context.client_host,
+            context.api_key,
+            context.api_version,
+            self.events,
+            is_controller_listener=context.connection.is_controller_listener,
+        )
+
+    def reduce(self, context: AuthorizedContext, request: Request) -> Reduction | None:
+        """The part of a request that is allowed; None if all of it is."""
+        return self._rule_of(context.api_key)(self.access_of(context), request)
+
+    def reduce_for_controller(
+        self, principal: Principal, host: str, request: Request, version: int
+    ) -> Reduction | None:
+        """The same for a request that the controller decides, whether it was forwarded or not."""
+        access = RequestAccess(
+            self.rights(principal, host),
+            self._image,
+            principal,
+            host,
+            request.API_KEY,
+            version,
+            self.events,
+            is_controller_listener=True,
+        )
+        return self._rule_of(request.API_KEY)(access, request)
+
+    def _rule_of(self, api_key: int) -> Rule:
+        rule = self._rules.get(api_key)
+        if rule is None:
+            rule = self._rules[api_key] = rule_for(self._requirements[api_key])
+        return rule
+
+    def rights(self, principal: Principal, host: str) -> AccessRights:
+        authorizer, image = self.authorizer, self._image
+        if authorizer.version != image.acls_version:
+            authorizer.set_rules(image.acls.values(), image.acls_version)
+        return authorizer.rights_of(principal, host)
+
+    def can_anybody_alter(self) -> bool:
+        """Whether somebody could change the rules that this node has read."""
+        self.authorizer.set_rules(self._image.acls.values(), self._image.acls_version)
+        return self.authorizer.can_anybody_alter()
+
+
+def rule_for(requirement: Requirement) -> Rule:
+    """The function that checks a request."""
+    operation = requirement.operation
+    if operation is not None:
+        return lambda access, request: check_cluster(access, request, operation)
+    if requirement.rule:
+        module, _, name = requirement.rule.partition(".")
+        rule: Rule = getattr(import_module(f"{__package__}.{module}"), name)
+        return rule
+    assert requirement.is_in_handler or requirement.why_open
+    return lambda access, request: None
