@@ -216,6 +216,21 @@ class AdminBase:
 
         return await self._retry(once, deadline)
 
+    async def _retry_while_known(
+        self, node_id: int, attempt: Callable[[], Awaitable[T]], deadline: float
+    ) -> T | None:
+        """The same as `_retry`, for one broker of all: None if it has left the cluster meanwhile."""
+
+        async def once() -> T | None:
+            try:
+                return await attempt()
+            except KafkaError:
+                if node_id not in self._nodes():
+                    return None
+                raise
+
+        return await self._retry(once, deadline)
+
     def brokers(self) -> tuple[Node, ...]:
         """The brokers that the last metadata named, by id."""
         return tuple(self._cluster.metadata.nodes[node_id] for node_id in self._nodes())
