@@ -66,7 +66,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "list": Command("list groups", "groups.list"),
             "describe": Command("committed offsets, lag and who reads", "groups.describe"),
             "members": Command("members and their partitions", "groups.members"),
-            "lag": Command("how far groups are behind, by topic", "groups.lag"),
+            "lag": Command("how far groups are behind (the same as `lag`)", "lag"),
             "reset-offsets": Command("move committed offsets", "groups.reset_offsets"),
             "clone": Command("give another group the same offsets", "groups.clone"),
             "delete": Command("delete groups, or their offsets of topics", "groups.delete"),

@@ -17,8 +17,8 @@ _POLL_RECORDS: Final = 10_000
 _SETTINGS: Final = {
     "enable.auto.commit": "false",
     "allow.auto.create.topics": "false",
-    "max.partition.fetch.bytes": "8388608",
-    "fetch.max.bytes": "67108864",
+    "max.partition.fetch.bytes": "2097152",
+    "fetch.max.bytes": "8388608",
 }
 
 
