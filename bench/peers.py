@@ -99,7 +99,8 @@ class StrandlinePeer(Peer):
         port = free_ports(1)[0]
         settings = launcher.embedded_settings(port=port, data=str(self.data_dir), host="127.0.0.1")
         self._settings = {**settings, **SAME_SETTINGS, **(more or {})}
-        self._bootstrap = f"127.0.0.1:{port}"
+        listener = self._settings["listeners"].split(",")[0]
+        self._bootstrap = f"127.0.0.1:{listener.rpartition(':')[2]}"
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -153,14 +154,22 @@ class KafkaPeer(Peer):
     name = KAFKA
 
     def __init__(
-        self, directory: Path, *, java: Path, jars: Path, more: Mapping[str, str] | None = None
+        self,
+        directory: Path,
+        *,
+        java: Path,
+        jars: Path,
+        more: Mapping[str, str] | None = None,
+        broker_port: int | None = None,
     ) -> None:
+        """`broker_port` is that of the plain listener, where `more` names listeners."""
         self._kafka = ApacheKafka(
             java=java,
             jars=jars,
             directory=directory,
             settings={**SAME_SETTINGS, **KAFKA_SETTINGS, **(more or {})},
             jvm_options=AS_SHIPPED,
+            broker_port=broker_port,
         )
         self.data_dir = self._kafka.data_dir
 
