@@ -115,7 +115,9 @@ def call(options: argparse.Namespace) -> int:
     try:
         settings = settings_of(options)
         if not options.watch:  # whoever watches waits for a cluster that is being started
-            settings.setdefault("default.api.timeout.ms", str(round(min(options.timeout, CONNECT_SECONDS_MAX) * 1000)))
+            settings.setdefault(
+                "default.api.timeout.ms", str(round(min(options.timeout, CONNECT_SECONDS_MAX) * 1000))
+            )
         with Admin(settings) as admin:
             return _look_on(admin, watch, options)
     except KafkaError as error:

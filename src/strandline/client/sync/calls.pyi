@@ -312,7 +312,7 @@ class ConsumerCalls(BlockingClient):
         """The records that are there, or the first that come within so many seconds; at most max.poll.records. With
         None it waits until there are some, with 0 it does not wait."""
     def set_batch_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
-        """Has polls pass over batches, as if read, of whose uncompressed bytes the function says that none is wanted."""
+        """Has polls pass over batches, as if read, whose uncompressed bytes the function does not want."""
     def getmany(
         self, timeout: float | None = ..., max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
