@@ -23,7 +23,7 @@ from tests.properties.test_hostile_frames import PLACES, REQUESTS, feed, frames,
 from tests.unit.broker.requests import append, create
 from tests.unit.broker.world import World
 
-FRAMES_EACH = 3
+FRAMES_EACH = 1
 SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -43,7 +43,7 @@ def access_without_rights(row: ApiRow, version: int, *, is_controller_listener: 
 
 
 @pytest.mark.parametrize("row", TABLE.values(), ids=lambda row: row.name)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_denials_can_be_encoded_in_every_version(row: ApiRow, data: st.DataObject) -> None:
     rule = rule_for(row.authorization)
