@@ -164,7 +164,9 @@ class GroupCollector:
         their_lags: list[Sample] = []
         their_offsets: list[Sample] = []
         seconds: list[Sample] = []
-        for row in rows:
+        rows.reverse()
+        while rows:
+            row = rows.pop()  # and let go of
             group = escaped(row.group_id)
             for each in row.partitions:
                 topic = escaped(each.topic)
