@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from strandline.cli import logs
+from strandline.cli.exit_codes import UNREACHABLE
+from strandline.cli.given_settings import read_settings
 from strandline.cli.main import main
-from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
 from strandline.pipeline.runtime import validation
@@ -203,7 +204,9 @@ def test_the_timeout_of_log_at_holds_for_finding_the_cluster(capsys: pytest.Capt
         silent.listen()
         where = f"127.0.0.1:{silent.getsockname()[1]}"
         began = time.monotonic()
-        assert main(["log", "at", "--time", "0", "--timeout", "0.1", "--bootstrap-server", where]) == 1
+        assert (
+            main(["log", "at", "--time", "0", "--timeout", "0.1", "--bootstrap-server", where]) == UNREACHABLE
+        )
         assert time.monotonic() - began < 10
     assert "no metadata in time" in capsys.readouterr().err
 
