@@ -1,4 +1,5 @@
-"""How long a scrape holds up a node's loop at a time: `python -m bench.scrape_slices`, `--partitions N`.
+"""How long a scrape holds up a node's loop at a time: `python -m bench.scrape_slices`, `--partitions N`,
+`--groups N` of 50 partitions each.
 
 The node runs in this process, as `strandline server` runs it: uvloop, the collector's thresholds, everything frozen
 after the start. Between any two callbacks of the loop the processor time of its thread is taken, which other processes
@@ -84,7 +85,9 @@ class Reader:
 async def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.scrape_slices", description=__doc__)
     parser.add_argument("--partitions", type=int, default=2000)
-    partitions = parser.parse_args().partitions
+    parser.add_argument("--groups", type=int, default=0)
+    options = parser.parse_args()
+    partitions = options.partitions
     topics, each = max(partitions // 100, 1), min(partitions, 100)
     async with broker(metrics=True) as node:
         async with Admin(bootstrap_servers=node.bootstrap) as admin:
@@ -95,6 +98,18 @@ async def main() -> int:
                 for partition in range(each):
                     await producer.send(f"topic-{number}", b"x", partition=partition)
             await producer.flush()
+        async with Admin(bootstrap_servers=node.bootstrap) as admin:
+            for number in range(options.groups):
+                offsets = {(f"topic-{number % topics}", index): 0 for index in range(min(each, 50))}
+                await admin.alter_group_offsets(f"group-{number}", offsets)
+            if options.groups:
+                await asyncio.sleep(15)  # the node looks at its groups every 10 s
+                began, cpu_began = time.perf_counter(), time.thread_time()
+                found = await admin.group_lag()
+                print(
+                    f"lag of {len(found)} groups over the client: {time.perf_counter() - began:.2f} s, "
+                    f"{time.thread_time() - cpu_began:.2f} s of processor for client and broker together"
+                )
         gc.collect()
         gc.freeze()
         reader = await Reader.start()

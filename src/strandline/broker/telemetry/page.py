@@ -61,4 +61,10 @@ class MetricsPage:
                     merged[family.name] = known._replace(samples=[*known.samples, *family.samples])
                 else:
                     merged[family.name] = family
-        yield from sorted(merged.values(), key=lambda family: family.rank)
+        ordered = sorted(merged.values(), key=lambda family: family.rank)
+        merged.clear()
+        # Each is let go when it is written: to free all samples of a large page at once takes tens of milliseconds.
+        ordered.reverse()
+        while ordered:
+            yield ordered.pop()
+            yield None
