@@ -134,6 +134,19 @@ def test_replicas_are_planned_moved_verified_and_their_throttle_goes(
     assert len(run("consume", "moving", "--exit").out.splitlines()) == 1000
 
 
+def test_observers_are_shown_with_how_far_they_are(run: Run, json_of: Json) -> None:
+    json_of("topics", "create", "watched", "--replica-assignment", "1:2", "-c", "strandline.observers=rack-3")
+    json_of("produce", "watched", stdin=b"x\n" * 100)
+
+    def observers() -> list[dict[str, int]]:
+        (topic,) = json_of("topics", "describe", "watched")["topics"]
+        found: list[dict[str, int]] = topic["partitions"][0]["observers"]
+        return found
+
+    wait_until(lambda: observers() == [{"node": 3, "bytes_behind": 0}], 30)
+    assert "observer 3" in run("topics", "describe", "watched").out
+
+
 def throttles(json_of: Json, *which: str) -> dict[str, str]:
     found = json_of("configs", "diff", *which)["configs"]
     return {each["key"]: each["value"] for each in found if "throttled" in each["key"]}
