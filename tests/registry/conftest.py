@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+from http.client import HTTPConnection
 from itertools import count
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import quote
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -21,18 +20,19 @@ class Rest:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
+
+    def __del__(self) -> None:
+        self._connection.close()
 
     def __call__(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"Content-Type": "application/vnd.schemaregistry.v1+json"} | (headers or {})
-        request = Request(self.url + path, data=data, method=method, headers=sent)
-        try:
-            with urlopen(request, timeout=30) as response:
-                status, text = response.status, response.read()
-        except HTTPError as error:
-            status, text = error.code, error.read()
+        self._connection.request(method, path, body=data, headers=sent)
+        response = self._connection.getresponse()
+        status, text = response.status, response.read()
         try:
             return status, json.loads(text) if text else None
         except ValueError:

@@ -20,11 +20,11 @@ from strandline.base.ids import TopicPartition
 from strandline.cli.cluster.control import ControlServer
 from strandline.cli.exit_codes import INTERRUPTED
 from strandline.cli.failures import fail
+from strandline.cli.given_settings import given_settings
 from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
     SECURITY,
-    given_settings,
     metrics_settings,
     reason,
     secured,
@@ -107,8 +107,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
         cluster.start()
         control.start()
         started.set()
-        if cluster.security is None:  # the registry beside a secured cluster is started by hand
-            registry.start(cluster.bootstrap)
+        registry.start(cluster.bootstrap, cluster.security)
         _stay(cluster, options, asked, began, registry.line)
     finally:
         print("stopping", flush=True)
@@ -190,7 +189,7 @@ def _greeting(
     cluster: Cluster, options: argparse.Namespace, seconds: float, is_full: bool, registry: str
 ) -> str:
     if cluster.security is not None:
-        return secure_greeting(cluster.bootstrap, cluster.security)
+        return secure_greeting(cluster.bootstrap, cluster.security, registry)
     where = f"{cluster.home} (gone when this ends)" if options.ephemeral else str(cluster.home)
     state = "every replica is in sync" if is_full else "NOT every replica is in sync yet"
     return (

@@ -15,6 +15,7 @@ from strandline.cli.connection import add_connection, settings_of
 from strandline.cli.exit_codes import DONE, FAILED, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
+    from strandline.registry.service.listener_settings import ListenerSettings
     from strandline.registry.service.registry import Registry
 
 DEFAULT_PORT: Final = 8081
@@ -50,12 +51,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the level where none is configured: NONE, BACKWARD, FORWARD, FULL or one of these with _TRANSITIVE "
         "(default: BACKWARD)",
     )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="settings of the port in a .properties file: ssl.* and authentication.method, as Confluent names them",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="one setting of the port; may be repeated, and wins over --config",
+    )
     parser.add_argument("--quiet", action="store_true", help="print one line when it is ready")
     add_connection(parser)
 
 
-def url_of(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(host: str, port: int, scheme: str = "http") -> str:
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def is_installed() -> bool:
@@ -71,8 +84,10 @@ def call(options: argparse.Namespace) -> int:
         return _fail(f"the registry needs more packages: {HOW_TO_INSTALL}", USAGE)
     from strandline.client.errors import KafkaError
     from strandline.node import loop
+    from strandline.ports.tls import TlsError
     from strandline.registry.formats.levels import LEVELS
     from strandline.registry.server import RegistryStopped
+    from strandline.registry.service.listener_settings import listener_settings
     from strandline.registry.storage.topic import UnusableTopic
 
     if options.compatibility not in LEVELS:
@@ -80,7 +95,13 @@ def call(options: argparse.Namespace) -> int:
     client = settings_of(options)  # those that every kind of client takes
     client["client.id"] = options.group
     try:
-        loop.run(_serve(options, client))
+        access = listener_settings(_port_settings(options))
+    except ValueError as error:
+        return _fail(str(error), USAGE)
+    try:
+        loop.run(_serve(options, client, access))
+    except (TlsError, ValueError) as error:
+        return _fail(str(error), USAGE)
     except (UnusableTopic, RegistryStopped) as error:
         return _fail(str(error), FAILED)
     except KafkaError as error:
@@ -103,13 +124,21 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-async def _serve(options: argparse.Namespace, client: dict[str, str]) -> None:
+def _port_settings(options: argparse.Namespace) -> dict[str, str]:
+    """Those of --config and --set; ValueError says what is wrong with them."""
+    from strandline.cli.given_settings import given_settings, read_settings
+
+    return (read_settings(options.config) if options.config else {}) | given_settings(options.set)
+
+
+async def _serve(options: argparse.Namespace, client: dict[str, str], access: ListenerSettings) -> None:
     from strandline.node.launcher import STOPS_WITH_PARENT
     from strandline.registry.server import serve_registry
     from strandline.registry.service.settings import RegistrySettings
 
     listener = listening_socket(options.host, options.port)
-    url = options.url or url_of(options.host, listener.getsockname()[1])
+    scheme = "http" if access.tls is None else "https"
+    url = options.url or url_of(options.host, listener.getsockname()[1], scheme)
     settings = RegistrySettings(
         client=client,
         url=url,
@@ -118,7 +147,7 @@ async def _serve(options: argparse.Namespace, client: dict[str, str]) -> None:
         default_level=options.compatibility,
     )
     serving = asyncio.create_task(
-        serve_registry(settings, listener, lambda registry: _say_ready(options, registry))
+        serve_registry(settings, listener, lambda registry: _say_ready(options, registry), access)
     )
     parent = os.environ.get(STOPS_WITH_PARENT)
     while parent is not None and not serving.done() and os.getppid() == int(parent):

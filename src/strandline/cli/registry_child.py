@@ -8,11 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from strandline.cli.registry import DEFAULT_PORT, HOW_TO_INSTALL, is_installed, url_of
 from strandline.node.launcher import STOPS_WITH_PARENT
 from strandline.node.network import free_ports_from
+
+if TYPE_CHECKING:
+    from strandline.node.development_security import DevelopmentSecurity
 
 _STOP_SECONDS_MAX: Final = 10
 
@@ -31,16 +34,17 @@ class RegistryChild:
             self.line = f"  registry           none: {HOW_TO_INSTALL}\n"
         else:
             self._port = _chosen_port(options)
-            self.line = f"  registry           {url_of(self._host, self._port)}\n"
+            scheme = "https" if options.secure else "http"
+            self.line = f"  registry           {url_of(self._host, self._port, scheme)}\n"
 
-    def start(self, bootstrap: str) -> None:
-        """Starts it without waiting: the broker is ready before."""
+    def start(self, bootstrap: str, security: DevelopmentSecurity | None = None) -> None:
+        """Starts it without waiting: the broker is ready before. It is secured as the broker is."""
         if self._port is None:
             return
         command = [sys.executable, "-m", "strandline.cli.main", "registry", "--bootstrap-server", bootstrap]
         place = ["--host", self._host, "--port", str(self._port), "--quiet"]
         self._process = subprocess.Popen(
-            [*command, *place],
+            [*command, *place, *([] if security is None else _secured(security, bootstrap))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env={**os.environ, STOPS_WITH_PARENT: str(os.getpid())},
@@ -57,6 +61,18 @@ class RegistryChild:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _secured(security: DevelopmentSecurity, bootstrap: str) -> list[str]:
+    """Options that name files: no secret is in the list of processes."""
+    made = ["--command-config", str(security.write_client_properties(bootstrap))]
+    settings = {"authentication.method": "BASIC"}
+    if security.server is not None:
+        settings["ssl.keystore.location"] = str(security.server.key_store)
+        settings["ssl.truststore.location"] = str(security.server.authority)
+    for key, value in settings.items():
+        made += ["--set", f"{key}={value}"]
+    return made
 
 
 def _chosen_port(options: argparse.Namespace) -> int:

@@ -7,15 +7,16 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
 from strandline.cli.failures import fail
+from strandline.cli.given_settings import given_settings, read_settings
 from strandline.cli.registry_child import RegistryChild
-from strandline.config import InvalidConfig, MalformedProperties, parse_properties
+from strandline.config import InvalidConfig
 from strandline.node import launcher, loop
 from strandline.node.config_providers import broker_config
 from strandline.node.directories import format_if_empty
@@ -59,10 +60,10 @@ def up(options: argparse.Namespace) -> int:
     data = tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else options.data
 
     def on_ready(node: RunningNode) -> None:
+        registry.start(node.bootstrap, security)
         if security is not None:
-            print(_secure_greeting(node.bootstrap, security), flush=True)
+            print(_secure_greeting(node.bootstrap, security, registry.line), flush=True)
             return
-        registry.start(node.bootstrap)
         _greet(node, data, options.ephemeral, notes, registry.line)
 
     try:
@@ -88,10 +89,10 @@ def up(options: argparse.Namespace) -> int:
             shutil.rmtree(f"{data}{SECURITY}", ignore_errors=True)
 
 
-def _secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+def _secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: str) -> str:
     from strandline.cli.node.secure_greeting import secure_greeting
 
-    return secure_greeting(bootstrap, security)
+    return secure_greeting(bootstrap, security, registry)
 
 
 def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:
@@ -124,43 +125,12 @@ def metrics_settings(
     return [{METRICS_PORT: str(port)} for port in ports]
 
 
-def given_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """From KEY=VALUE; ValueError says how to write it."""
-    settings = {}
-    for given in pairs:
-        key, equals, value = given.partition("=")
-        if not equals:
-            raise ValueError(f"--set {given}: write it as KEY=VALUE")
-        settings[key.strip()] = value.strip()
-    return settings
-
-
 def server(options: argparse.Namespace) -> int:
     try:
         settings = read_settings(options.config)
     except ValueError as error:
         return fail(str(error))
     return _serve(settings, options, _say_ready, lambda: None)
-
-
-def read_settings(path: str) -> dict[str, str]:
-    """From a server.properties file; ValueError says what is wrong with it."""
-    try:
-        return {entry.key: entry.value for entry in parse_properties(_read_text(path))}
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except MalformedProperties as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def _read_text(path: str) -> str:
-    """Java's files of properties are in Latin-1; most people write UTF-8 all the same, and that is hardly ever both."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except UnicodeDecodeError:
-        with open(path, encoding="latin-1") as file:
-            return file.read()
 
 
 def _serve(

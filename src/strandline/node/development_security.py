@@ -22,6 +22,7 @@ from strandline.wire.records.metadata import UserScramCredentialRecord
 PROTOCOLS: Final = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
 CLIENT_PROPERTIES: Final = "client.properties"
 LIBRDKAFKA_PROPERTIES: Final = "librdkafka.properties"
+REGISTRY_PROPERTIES: Final = "registry.properties"
 _USER: Final = "alice"
 _NODES: Final = "node"  # the user as whom nodes log in to each other
 _BROKER_PASSWORD: Final = "broker.password"
@@ -154,6 +155,7 @@ class DevelopmentSecurity:
     def write_client_properties(self, bootstrap: str) -> Path:
         """Writes the settings of clients, for their owner's eyes only; the path of the file with Kafka's names."""
         self._write_properties(LIBRDKAFKA_PROPERTIES, bootstrap, self.librdkafka_settings())
+        self._write_registry_properties()
         return self._write_properties(CLIENT_PROPERTIES, bootstrap, self.client_settings())
 
     def _write_properties(self, name: str, bootstrap: str, settings: Mapping[str, str]) -> Path:
@@ -161,6 +163,14 @@ class DevelopmentSecurity:
         text = render_properties({"bootstrap.servers": bootstrap, **settings})
         write_secret(path, text.encode())
         return path
+
+    def _write_registry_properties(self) -> None:
+        """The settings of the schema registry's clients, by the names of Confluent's."""
+        settings = {"basic.auth.credentials.source": "USER_INFO"}
+        settings["basic.auth.user.info"] = f"{self.user}:{self.password}"
+        if self.server is not None:
+            settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.server.authority)}
+        write_secret(self.directory / REGISTRY_PROPERTIES, render_properties(settings).encode())
 
     # Passwords are made once
 

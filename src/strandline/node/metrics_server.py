@@ -77,6 +77,6 @@ class MetricsServer:
         if self._page is None:
             self._page = self._broker.metrics_page()
             self._page.add(self._process.families)
-        is_open = "application/openmetrics-text" in request.headers.get("accept", "")
+        is_open = request.accepts_open_metrics
         body = await self._page.text(is_open_metrics=is_open)
         return HttpResponse(content_type=OPEN_METRICS if is_open else TEXT, body=body)

@@ -39,7 +39,7 @@ class SubprocessWalk(Generic[T]):
         self._is_closed = False
 
     def next(self) -> Awaitable[T | None]:
-        return self._workers.run(self._step)
+        return self._workers.run(self.step)
 
     def close(self) -> None:
         self._is_closed = True
@@ -48,7 +48,8 @@ class SubprocessWalk(Generic[T]):
             child.kill()
             _wait_for_end(child)
 
-    def _step(self) -> T | None:
+    def step(self) -> T | None:
+        """The next value, without leaving this thread."""
         if self._is_closed:
             return None
         if self._child is None:

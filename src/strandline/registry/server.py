@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
 import uvicorn
 
 from strandline.base.waiting import all_ended
+from strandline.node.subprocess_call import call_in_subprocess
+from strandline.node.tls_contexts import TlsContext
 from strandline.node.workers import ThreadWorkers
 from strandline.registry.http.app import RegistryApp
 from strandline.registry.http.forwarding import HttpForwarder
+from strandline.registry.service.listener_settings import ListenerSettings
+from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 from strandline.registry.service.settings import RegistrySettings
 
+_OPEN: Final = ListenerSettings()  # plain HTTP, without logins
 _PARSING_THREADS: Final = 2
 _FORWARDING_THREADS: Final = 8
 _LOOK_SECONDS: Final = 1.0
+_SWITCH_SECONDS: Final = 0.001  # after which a thread that parses lets the loop run
 _BACKLOG: Final = 2048
 
 
@@ -26,16 +34,28 @@ class RegistryStopped(Exception):
 
 
 async def serve_registry(
-    settings: RegistrySettings, listener: Any, on_ready: Callable[[Registry], None]
+    settings: RegistrySettings,
+    listener: Any,
+    on_ready: Callable[[Registry], None],
+    access: ListenerSettings = _OPEN,
 ) -> None:
     """Serves on a bound socket until a signal comes. Raises RegistryStopped when the topic cannot be read any more."""
     parsing, forwarding = ThreadWorkers(_PARSING_THREADS), ThreadWorkers(_FORWARDING_THREADS)
-    registry = Registry(settings)
+    logins = None if access.realm is None else ClusterLogins(settings.client, access.realm)
+    listens = None if access.tls is None else TlsContext(access.tls, is_server=True)
+    connects = None if access.tls is None else TlsContext(access.tls, is_server=False)
+    registry = Registry(settings, call=call_in_subprocess)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
+        gc.disable()  # what is read at the start stays: looking for garbage in it would only take time
         await registry.start()
-        forwarder = HttpForwarder(forwarding, settings.forward_timeout_seconds)
+        gc.freeze()  # nor later, when it would stop the loop
+        gc.enable()
+        forwarder = HttpForwarder(
+            forwarding, settings.forward_timeout_seconds, None if connects is None else connects.context
+        )
         config = uvicorn.Config(
-            RegistryApp(registry, parsing, forwarder),
+            RegistryApp(registry, parsing, forwarder, logins),
             http="httptools",
             loop="none",
             ws="none",
@@ -47,6 +67,9 @@ async def serve_registry(
             backlog=_BACKLOG,
             timeout_graceful_shutdown=5,
         )
+        config.load()
+        if listens is not None:
+            config.ssl = listens.context
         server = uvicorn.Server(config)
         watching = asyncio.create_task(_watch(registry, server, on_ready))
         try:

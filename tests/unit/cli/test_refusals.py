@@ -17,8 +17,8 @@ import pytest
 
 from strandline.cli import logs
 from strandline.cli.exit_codes import UNREACHABLE
+from strandline.cli.given_settings import read_settings
 from strandline.cli.main import main
-from strandline.cli.serving import read_settings
 from strandline.client.errors import ConnectionFailedError
 from strandline.node import launcher
 from strandline.pipeline.runtime import validation

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from strandline.node.development_security import LIBRDKAFKA_PROPERTIES, DevelopmentSecurity
+from strandline.node.development_security import (
+    LIBRDKAFKA_PROPERTIES,
+    REGISTRY_PROPERTIES,
+    DevelopmentSecurity,
+)
 
 
-def secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
+def secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: str = "") -> str:
     """The text; writes the clients' settings on the way."""
     properties = security.write_client_properties(bootstrap)
     password = security.directory / f"{security.user}.password"
@@ -15,7 +19,7 @@ def secure_greeting(bootstrap: str, security: DevelopmentSecurity) -> str:
   user               {security.user}, password in {password}
   authority          {authority}
   client settings    {properties}
-Java:        kafka-topics.sh --bootstrap-server {bootstrap} --command-config {properties} --list
+{registry}Java:        kafka-topics.sh --bootstrap-server {bootstrap} --command-config {properties} --list
 librdkafka:  kcat -F {security.directory / LIBRDKAFKA_PROPERTIES} -L
 aiokafka:    AIOKafkaProducer(bootstrap_servers="{bootstrap}", security_protocol="{security.protocol}",
                sasl_mechanism="{security.mechanism}", sasl_plain_username="{security.user}",
@@ -25,4 +29,12 @@ Strandline:  Producer(bootstrap_servers="{bootstrap}", security_protocol="{secur
                sasl_mechanism="{security.mechanism}", sasl_username="{security.user}",
                sasl_password=open("{password}").read(),
                ssl_ca_location="{authority}")
-Stop with Ctrl-C."""
+{_about_registry(security, registry)}Stop with Ctrl-C."""
+
+
+def _about_registry(security: DevelopmentSecurity, registry: str) -> str:
+    url = registry.strip().rpartition(" ")[2]
+    if not url.startswith("http"):
+        return ""
+    settings = security.directory / REGISTRY_PROPERTIES
+    return f"Schemas:     strandline schemas list --registry {url} --registry-config {settings}\n"

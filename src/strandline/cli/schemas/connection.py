@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import sys
 from pathlib import Path
@@ -27,6 +28,12 @@ class Refused(Exception):
 def add_registry_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--registry", default=DEFAULT_URL, metavar="URL", help=f"the schema registry (default: {DEFAULT_URL})"
+    )
+    parser.add_argument(
+        "--registry-config",
+        metavar="FILE",
+        help="how to reach it, in a .properties file: basic.auth.user.info=NAME:PASSWORD, ssl.truststore.location "
+        "and other ssl.* settings, as Confluent names them",
     )
 
 
@@ -70,8 +77,11 @@ def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -
 
     data = b"" if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+    login, tls = _access(options)
+    if login:
+        headers["Authorization"] = login
     try:
-        status, text = send_request(options.registry, method, path, headers, data, _TIMEOUT_SECONDS)
+        status, text = send_request(options.registry, method, path, headers, data, _TIMEOUT_SECONDS, tls)
     except (ConnectionError, TimeoutError) as error:
         raise Refused(f"{error}; is the registry running, and is --registry right?", UNREACHABLE) from None
     if status >= 400:
@@ -81,6 +91,26 @@ def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -
             message = text.decode(errors="replace")[:500]
         raise Refused(str(message), NOT_FOUND if status == 404 else FAILED)
     return json.loads(text) if text else None
+
+
+def _access(options: argparse.Namespace) -> tuple[str, Any]:
+    """The header of the login, and the context of TLS. Raises Refused if the settings cannot be used."""
+    from strandline.cli.given_settings import read_settings
+    from strandline.node.tls_contexts import TlsContext
+    from strandline.ports.tls import TlsError
+    from strandline.registry.service.listener_settings import listener_settings
+
+    try:
+        given = read_settings(options.registry_config) if options.registry_config else {}
+        given = {key.removeprefix("schema.registry."): value for key, value in given.items()}
+        user = given.get("basic.auth.user.info", "")
+        tls = listener_settings(
+            {key: each for key, each in given.items() if key.startswith("ssl.")}, is_client=True
+        )
+        context = None if tls.tls is None else TlsContext(tls.tls, is_server=False).context
+    except (ValueError, TlsError) as error:
+        raise Refused(str(error), 2) from None
+    return (f"Basic {base64.b64encode(user.encode()).decode()}" if user else ""), context
 
 
 def in_path(name: str) -> str:

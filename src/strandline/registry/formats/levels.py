@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from strandline.registry.formats.large import find_incompatibilities
 from strandline.registry.formats.parsed import ParsedSchema
 
 LEVELS: Final = (
@@ -35,11 +36,11 @@ def violations(
             return ["Incompatible because of different schema type"]
         found: list[str] = []
         if direction in ("FORWARD", "FULL"):
-            found += _named(previous.incompatibilities(schema, is_lenient=is_lenient), "old", "new")
+            found += _named(find_incompatibilities(previous, schema, is_lenient=is_lenient), "old", "new")
         if direction == "FORWARD" and found:
             return [*found, *_shown(version, previous)]
         if direction in ("BACKWARD", "FULL"):
-            backward = _named(schema.incompatibilities(previous, is_lenient=is_lenient), "new", "old")
+            backward = _named(find_incompatibilities(schema, previous, is_lenient=is_lenient), "new", "old")
             if backward:
                 backward += _shown(version, previous)
             found += backward

@@ -7,17 +7,20 @@ when a schema is deleted for good.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from strandline.ports.workers import Workers
 from strandline.registry import errors
 from strandline.registry.errors import RegistryError
+from strandline.registry.formats.large import BODY_LARGE_MIN, Call, read_body
 from strandline.registry.http.exchange import V1_JSON, Exchange, Reply, error_reply, negotiated_type
 from strandline.registry.http.paths import cut_path, enter_context, find_operation, read_query
 from strandline.registry.http.reading import ReadOperations
 from strandline.registry.http.writing import Forwarder, WriteOperations
 from strandline.registry.model.queries import resolve_alias
+from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 
 BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # a schema of a megabyte, escaped as JSON in JSON
@@ -27,14 +30,25 @@ _KEPT_PATH: Final = b"/schemas/ids/"
 # What may be known elsewhere: the topic is read to its end before one of these is returned.
 _UNKNOWN: Final = (40401, 40402, 40403, 40404, 40408, 40409)
 
+_log = logging.getLogger(__name__)
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
 class RegistryApp:
-    def __init__(self, registry: Registry, workers: Workers, forwarder: Forwarder) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        workers: Workers,
+        forwarder: Forwarder,
+        logins: ClusterLogins | None = None,
+    ) -> None:
+        """With `logins` every request needs a name and a password."""
         self._registry = registry
+        self._workers = workers
+        self._logins = logins
         self._reads = ReadOperations(registry, workers).handlers
         self._writes = WriteOperations(registry, workers, forwarder).handlers
         self._methods: dict[str, list[str]] = {}
@@ -47,6 +61,8 @@ class RegistryApp:
             if scope["type"] == "lifespan":
                 await _live(receive, send)
             return
+        if self._logins is not None and not await self._may_enter(self._logins, scope, send):
+            return
         kept = self._kept_response(scope)
         if kept is not None:
             await _respond(send, 200, V1_JSON, kept)
@@ -57,10 +73,29 @@ class RegistryApp:
             reply = await self._reply(scope, receive)
         except RegistryError as error:
             reply = error_reply(error)
+        except Exception:  # a mistake of ours: it is logged whole, and costs one request
+            _log.exception("%s %s failed", scope["method"], scope["path"])
+            reply = error_reply(RegistryError(500, 500, "Internal Server Error"))
         body = reply.encoded()
         if reply.status == 200 and content_type == V1_JSON and scope["method"] == "GET":
             self._keep(scope, body)
         await _respond(send, reply.status, content_type, b"" if scope["method"] == "HEAD" else body)
+
+    async def _may_enter(self, logins: ClusterLogins, scope: Message, send: Send) -> bool:
+        """True if the request has a login of the cluster; otherwise the response is sent."""
+        try:
+            if await logins.is_accepted(_header(scope, b"authorization")):
+                return True
+            refusal = RegistryError(401, 401, "Unauthorized")
+        except RegistryError as error:
+            refusal = error
+        asks = (
+            ((b"www-authenticate", f'Basic realm="{logins.realm}"'.encode()),)
+            if refusal.status == 401
+            else ()
+        )
+        await _respond(send, refusal.status, V1_JSON, error_reply(refusal).encoded(), asks)
+        return False
 
     async def _reply(self, scope: Message, receive: Receive) -> Reply:
         exchange, name = await self._read(scope, receive)
@@ -99,7 +134,17 @@ class RegistryApp:
         )
         if method in ("POST", "PUT"):
             exchange.body = await _read_body(receive)
+            if self._registry.call is not None and len(exchange.body) >= BODY_LARGE_MIN:
+                exchange.read = await self._read_elsewhere(self._registry.call, exchange.body)
         return exchange, name
+
+    async def _read_elsewhere(self, call: Call, body: bytes) -> Callable[[bytes], Any]:
+        """Reads a large body in another process. The outcome, a mistake of the client's too, belongs to the handler."""
+        try:
+            value = await self._workers.run(call, read_body, body)
+        except (ValueError, RecursionError) as error:
+            raise errors.bad_request(f"The request body is not JSON: {error}") from None
+        return lambda _: value
 
     # Responses about ids
 
@@ -142,8 +187,10 @@ async def _read_body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-async def _respond(send: Send, status: int, content_type: str, body: bytes) -> None:
-    headers = [(b"content-length", str(len(body)).encode())]
+async def _respond(
+    send: Send, status: int, content_type: str, body: bytes, more: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    headers = [(b"content-length", str(len(body)).encode()), *more]
     if status != 204:
         headers.append((b"content-type", content_type.encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})

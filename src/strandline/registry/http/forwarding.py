@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from strandline.ports.workers import Workers
@@ -14,26 +14,45 @@ _PASSED_ON: Final = ("content-type", "authorization")
 
 
 class HttpForwarder:
-    def __init__(self, workers: Workers, timeout_seconds: float) -> None:
+    def __init__(self, workers: Workers, timeout_seconds: float, tls: Any = None) -> None:
+        """`tls` is the context of connections to other instances, if they speak TLS."""
         self._workers = workers
+        self._tls = tls
         self._timeout_seconds = timeout_seconds
 
     async def forward(self, url: str, exchange: Exchange) -> Reply:
         headers = {name: exchange.headers[name] for name in _PASSED_ON if name in exchange.headers}
         headers[FORWARDED] = "true"
         status, body = await self._workers.run(
-            send_request, url, exchange.method, exchange.target, headers, exchange.body, self._timeout_seconds
+            send_request,
+            url,
+            exchange.method,
+            exchange.target,
+            headers,
+            exchange.body,
+            self._timeout_seconds,
+            self._tls,
         )
         return Reply(status=status, text=body.decode())
 
 
 def send_request(
-    url: str, method: str, target: str, headers: dict[str, str], body: bytes, timeout_seconds: float
+    url: str,
+    method: str,
+    target: str,
+    headers: dict[str, str],
+    body: bytes,
+    timeout_seconds: float,
+    tls: Any = None,
 ) -> tuple[int, bytes]:
     """Status and body of the response. Raises ConnectionRefusedError, another ConnectionError, or TimeoutError."""
     parts = urlsplit(url)
-    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=timeout_seconds)
+    host = parts.hostname or ""
+    connection = (
+        HTTPSConnection(host, parts.port, timeout=timeout_seconds, context=tls)
+        if parts.scheme == "https"
+        else HTTPConnection(host, parts.port, timeout=timeout_seconds)
+    )
     try:
         connection.connect()
     except (TimeoutError, OSError) as error:

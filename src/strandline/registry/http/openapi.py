@@ -100,7 +100,7 @@ _COMPONENTS: Final[Json] = {
         },
     },
     "Config": {"type": "object", "properties": {"compatibilityLevel": _TEXT}},
-    "Mode": {"type": "object", "properties": {"mode": {"type": "string", "enum": list(MODES)}}},
+    "Mode": {"type": "object", "properties": {"mode": {"type": ["string", "null"], "enum": [*MODES, None]}}},
     "SubjectVersion": {"type": "object", "properties": {"subject": _TEXT, "version": _NUMBER}},
     "ContextId": {"type": "object", "properties": {"context": _TEXT, "id": _NUMBER}},
 }

@@ -17,7 +17,7 @@ from strandline.registry.model import queries
 from strandline.registry.model.deletion import live_referrers
 from strandline.registry.model.lookups import canonicalize, look_up_in_contexts
 from strandline.registry.model.registration import find_violations
-from strandline.registry.model.requests import read_register_request, read_version
+from strandline.registry.model.requests import RegisterRequest, read_register_request, read_version
 from strandline.registry.model.scopes import config_in_scope, mode_in_scope, own_config, own_mode
 from strandline.registry.model.state import RegistryState
 from strandline.registry.model.stored_schema import StoredSchema, described
@@ -102,12 +102,14 @@ class ReadOperations:
         schema = queries.find_by_id(self._state, id, subject)
         if schema is None:
             raise errors.schema_not_found(id)
-        value = schema_string(schema, with_place=subject is not None)
+        value = schema_string(schema, with_place=True)
         value["schema"] = await self._formatted(schema, exchange)
         if exchange.text("referenceFormat") == "qualified" and "references" in value:
             value["references"] = [each.to_json() for each in qualified_references(schema)]
         if exchange.flag("fetchMaxId"):
-            value["maxId"] = self._state.id_max.get(context_of(schema.subject), schema.id)
+            id_max = self._state.id_max.get(context_of(schema.subject), schema.id)
+            last = {key: value.pop(key) for key in ("ts", "deleted") if key in value}
+            value |= {"maxId": id_max} | last
         return Reply(value)
 
     async def _schema_text_by_id(self, exchange: Exchange) -> Reply:
@@ -258,21 +260,24 @@ class ReadOperations:
 
     async def _compatibility_with_all(self, exchange: Exchange) -> Reply:
         subject = normalized_subject(exchange.path["subject"])
+        request = read_register_request(exchange.json_body())
         earlier = [each for each in self._state.versions.get(subject, ()) if not each.is_deleted]
-        return await self._check(exchange, subject, earlier)
+        return await self._check(exchange, subject, request, earlier)
 
     async def _compatibility_with_version(self, exchange: Exchange) -> Reply:
         subject, version = (
             normalized_subject(exchange.path["subject"]),
             read_version(exchange.path["version"]),
         )
+        request = read_register_request(exchange.json_body())
         schema = queries.find_version(self._state, subject, version, includes_deleted=False)
         if schema is None and version != -1:
             raise errors.version_not_found(version)
-        return await self._check(exchange, subject, [] if schema is None else [schema])
+        return await self._check(exchange, subject, request, [] if schema is None else [schema])
 
-    async def _check(self, exchange: Exchange, subject: str, earlier: list[StoredSchema]) -> Reply:
-        request = read_register_request(exchange.json_body())
+    async def _check(
+        self, exchange: Exchange, subject: str, request: RegisterRequest, earlier: list[StoredSchema]
+    ) -> Reply:
         is_verbose = exchange.flag("verbose")
         normalizes = exchange.flag("normalize") or self._normalizes(subject)
         state, parser = self._state, self._registry.parser
@@ -363,7 +368,7 @@ def subject_or_none(exchange: Exchange) -> str | None:
 
 
 def schema_string(schema: StoredSchema, *, with_place: bool) -> dict[str, Any]:
-    """A schema by its id: without subject and version, unless a subject was asked for."""
+    """A schema by its id or guid. A guid has no place, for the same schema may have several."""
     value: dict[str, Any] = {"subject": schema.subject, "version": schema.version} if with_place else {}
     attributes = described(schema.type, schema.references, schema.metadata, schema.rule_set)
     value |= {"guid": schema.guid, "schemaType": attributes.pop("schemaType"), "schema": schema.text}

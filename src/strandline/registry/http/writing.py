@@ -74,11 +74,14 @@ class WriteOperations:
         registry, level = self._registry, self._registry.settings.default_level
         config = config_in_scope(registry.state, subject, level)
         normalizes = exchange.flag("normalize") or bool(config.get("normalize", False))
-        existing = await self._workers.run(
-            lambda: find_registered(
-                registry.state, registry.parser, subject, request, level, normalizes=normalizes
+        try:
+            existing = await self._workers.run(
+                lambda: find_registered(
+                    registry.state, registry.parser, subject, request, level, normalizes=normalizes
+                )
             )
-        )
+        except errors.RegistryError:  # the plan finds it again, after it has looked whether writing is allowed at all
+            existing = None
         if existing is not None:
             return Reply(registered(existing))
 
@@ -152,7 +155,7 @@ class WriteOperations:
         return await self._write(
             exchange,
             lambda state: settings_changes.plan_mode_update(state, subject, mode, is_forced=is_forced),
-            lambda _: Reply({} if mode is None else {"mode": body["mode"]}),
+            lambda _: Reply({"mode": body["mode"]}),
         )
 
     async def _delete_mode(self, exchange: Exchange) -> Reply:

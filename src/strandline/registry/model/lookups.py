@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from strandline.registry import errors
+from strandline.registry.formats.large import are_equivalent
 from strandline.registry.formats.parsed import InvalidSchema, ParsedSchema, Reference
 from strandline.registry.model.parser import SchemaParser, find_referenced
 from strandline.registry.model.requests import RegisterRequest
@@ -57,7 +58,7 @@ def canonicalize(
                 parsed = parsed.normalized()
         except (InvalidSchema, RecursionError) as error:
             raise errors.invalid_schema(
-                f"Invalid schema {request.shown(subject)}, details: {error}"
+                f"Invalid schema {request.shown(subject, has_numbers=True)}, details: {error}"
             ) from error
     return replace(request, type=parsed.type, text=parsed.text, references=parsed.references), parsed
 
@@ -196,7 +197,7 @@ def is_same_schema(
 def _equal_but_for_version(
     request: RegisterRequest, parsed: ParsedSchema, stored: StoredSchema, previous: ParsedSchema
 ) -> bool:
-    if request.rule_set != stored.rule_set or not parsed.is_equivalent(previous):
+    if request.rule_set != stored.rule_set or not are_equivalent(parsed, previous):
         return False
     sent, kept = confluent_version(request.metadata), confluent_version(stored.metadata)
     if (sent is None) == (kept is None):

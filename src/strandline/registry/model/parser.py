@@ -6,9 +6,9 @@ from collections import OrderedDict
 from typing import Final
 
 from strandline.registry import errors
+from strandline.registry.formats.large import Call, LargeSchema, SchemaSource
 from strandline.registry.formats.parsed import InvalidSchema, ParsedSchema, Reference
-from strandline.registry.formats.parsing import parse_schema
-from strandline.registry.model.requests import RegisterRequest
+from strandline.registry.model.requests import RegisterRequest, shown_references
 from strandline.registry.model.state import RegistryState
 from strandline.registry.model.stored_schema import StoredSchema
 from strandline.registry.model.subjects import within_parent
@@ -24,7 +24,9 @@ _Key = tuple[str, str, tuple[Reference, ...], tuple[tuple[str, str], ...], bool]
 class SchemaParser:
     """May be used from several threads: what is parsed is never changed, and the cache only forgets."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: Call | None = None) -> None:
+        """With `call` large schemas are parsed elsewhere."""
+        self._call = call
         self._cache: OrderedDict[_Key, ParsedSchema] = OrderedDict()
         self._cached_bytes = 0
 
@@ -60,8 +62,12 @@ class SchemaParser:
         key = (type, text, named, tuple(resolved.items()), is_new)
         found = self._cache.get(key)
         if found is None:
+            source = SchemaSource(type, text, named, tuple(resolved.items()), is_new=is_new)
             try:
-                found = parse_schema(type, text, named, resolved, is_new=is_new)
+                if self._call is not None and source.is_large:
+                    found = LargeSchema(source, self._call)
+                else:
+                    found = source.parse()
             except RecursionError:
                 raise InvalidSchema("the schema is nested too deep") from None
             self._keep(key, found)
@@ -127,12 +133,7 @@ def find_referenced(
 def _detailed(subject: str, request: RegisterRequest, error: InvalidSchema) -> str:
     if request.type != "AVRO":
         return f"Invalid schema of type {request.type}, details: {error}"
-    references = "[" + ", ".join(shown_reference(each) for each in request.references) + "]"
     return (
-        f"Invalid schema {request.shown(subject)} with refs {references} "
+        f"Invalid schema {request.shown(subject)} with refs {shown_references(request.references)} "
         f"of type {request.type}, details: {error}"
     )
-
-
-def shown_reference(reference: Reference) -> str:
-    return f"{{name='{reference.name}', subject='{reference.subject}', version={reference.version}}}"

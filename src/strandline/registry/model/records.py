@@ -135,8 +135,8 @@ def _schema_value(schema: StoredSchema) -> Json:
 def decode_record(key: bytes | None, value: bytes | None, timestamp_ms: int | None) -> RegistryRecord:
     """Raises UnreadableRecord if this is no record of a registry."""
     try:
-        read_key = json.loads(key or b"null")
-        read_value = None if value is None or not value else json.loads(value)
+        read_key = json.loads((key or b"null").decode())
+        read_value = json.loads(value.decode()) if value else None
         return _decoded(read_key, read_value, timestamp_ms)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UnreadableRecord(f"{type(error).__name__}: {error}") from error

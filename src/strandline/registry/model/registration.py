@@ -189,6 +189,8 @@ def find_violations(
         is_lenient = config.get("compatibilityPolicy") == "LENIENT"
         try:
             found += violations(level, parsed, compared, is_lenient=is_lenient)
+        except InvalidSchema as error:
+            raise errors.invalid_schema(str(error)) from error
         except RecursionError:
             raise errors.invalid_schema("the schema is nested too deep to be compared") from None
     if found:

@@ -13,6 +13,7 @@ from strandline.registry.model.stored_schema import digest_of, guid_of
 
 MODES: Final = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
 _POLICIES: Final = ("STRICT", "LENIENT")
+TEXT_MAX: Final = 1_000_000  # characters: what is longer fits into no record, whatever it says
 _INT_MAX: Final = 2**31 - 1
 
 
@@ -28,29 +29,46 @@ class RegisterRequest:
     version: int = 0
     id: int = -1
 
-    def shown(self, subject: str) -> str:
-        """The request as it appears in messages about it."""
+    def shown(self, subject: str, *, has_numbers: bool = False) -> str:
+        """The request as it appears in messages about it, with the numbers that mean "none" or without."""
         guid = (
             None
             if self.text is None
             else guid_of(digest_of(self.text, self.references, self.metadata, self.rule_set))
         )
         values = {
-            "subject": subject, "version": self.version, "id": self.id, "guid": guid, "schemaType": self.type,
-            "references": [each.to_json() for each in self.references], "metadata": self.metadata,
+            "subject": subject, "version": self.version if has_numbers or self.version else None,
+            "id": self.id if has_numbers or self.id >= 0 else None,
+            "guid": guid, "schemaType": self.type, "references": shown_references(self.references),
+            "metadata": self.metadata,
             "ruleSet": self.rule_set, "schema": self.text, "schemaTags": None, "ts": None, "deleted": None,
         }  # fmt: skip
         return "{" + ",".join(f"{k}={'null' if v is None else v}" for k, v in values.items()) + "}"
 
 
+def shown_references(references: tuple[Reference, ...]) -> str:
+    """References as they appear in messages."""
+    return (
+        "[" + ", ".join(_shown_reference(each.name, each.subject, each.version) for each in references) + "]"
+    )
+
+
+def _shown_reference(name: str | None, subject: str | None, version: Any) -> str:
+    shown = [f"{name or 'null'}", f"{subject or 'null'}", "null" if version is None else str(version)]
+    return f"{{name='{shown[0]}', subject='{shown[1]}', version={shown[2]}}}"
+
+
 def read_register_request(body: Json) -> RegisterRequest:
-    references = body.get("references") or []
+    references = [] if body.get("references") is None else body["references"]
     if not isinstance(references, list):
         raise errors.bad_request("Cannot deserialize the request: references is not an array")
     try:
+        text = _optional_text(body, "schema")
+        if text is not None and len(text) > TEXT_MAX:
+            raise errors.schema_too_large()
         return RegisterRequest(
-            text=_optional_text(body, "schema"),
-            type=_optional_text(body, "schemaType") or "AVRO",
+            text=text,
+            type="AVRO" if body.get("schemaType") is None else str(_optional_text(body, "schemaType")),
             references=tuple(_reference(each) for each in references),
             metadata=read_metadata(body.get("metadata")),
             rule_set=read_rule_set(body.get("ruleSet")),
@@ -141,8 +159,7 @@ def _reference(value: Any) -> Reference:
     name, subject = _optional_text(value, "name"), _optional_text(value, "subject")
     version = value.get("version")
     if name is None or subject is None or version is None:
-        shown = f"{{name='{name}', subject='{subject}', version={version}}}".replace("None", "null")
-        raise errors.invalid_schema(f"Invalid reference: {shown}")
+        raise errors.invalid_schema(f"Invalid reference: {_shown_reference(name, subject, version)}")
     return Reference(name, subject, _optional_int(value, "version", 0))
 
 

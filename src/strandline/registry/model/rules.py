@@ -15,6 +15,7 @@ _RULE_LISTS: Final = ("migrationRules", "domainRules", "encodingRules")
 _KINDS: Final = ("CONDITION", "TRANSFORM")
 _MIGRATION_MODES: Final = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DOMAIN_MODES: Final = ("WRITE", "READ", "WRITEREAD")
+_ENVIRONMENTS: Final = ("NONE", "ALL", "SERVER", "GATEWAY", "CLIENT")
 _NAME_MAX: Final = 256
 _NAME_START: Final = re.compile(r"[^\W\d]|_")
 _NAME_REST: Final = re.compile(r"[\w-]*\Z")
@@ -32,11 +33,11 @@ def read_metadata(value: Any) -> Json | None:
         return None
     _require(isinstance(value, dict), "metadata is not an object")
     made: Json = {}
-    tags = value.get("tags") or {}
+    tags = {} if value.get("tags") is None else value["tags"]
     _require(isinstance(tags, dict), "tags is not an object")
     if tags:
         made["tags"] = {key: _texts(tags[key], "tags") for key in sorted(tags)}
-    properties = value.get("properties") or {}
+    properties = {} if value.get("properties") is None else value["properties"]
     _require(isinstance(properties, dict), "properties is not an object")
     if properties:
         made["properties"] = {key: _text(properties[key]) for key in sorted(properties)}
@@ -53,12 +54,12 @@ def read_rule_set(value: Any) -> Json | None:
     _require(isinstance(value, dict), "ruleSet is not an object")
     made: Json = {}
     for name in _RULE_LISTS:
-        rules = value.get(name) or []
+        rules = [] if value.get(name) is None else value[name]
         _require(isinstance(rules, list), f"{name} is not an array")
         if rules:
             made[name] = [_read_rule(rule) for rule in rules]
     if value.get("enableAt") is not None:
-        made["enableAt"] = _text(value["enableAt"])
+        made["enableAt"] = _one_of(value["enableAt"], _ENVIRONMENTS, "")
     return made
 
 
@@ -77,7 +78,7 @@ def _read_rule(value: Any) -> Json:
     tags = _texts(value.get("tags") or [], "tags")
     if tags:
         made["tags"] = tags
-    params = value.get("params") or {}
+    params = {} if value.get("params") is None else value["params"]
     _require(isinstance(params, dict), "params is not an object")
     if params:
         made["params"] = {key: _text(params[key]) for key in sorted(params)}

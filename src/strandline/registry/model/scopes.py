@@ -80,7 +80,7 @@ def ordered_config(config: Json) -> Json:
 def _with_level(config: Json, default_level: str) -> Json:
     if config.get("compatibilityLevel") is None:
         config = config | {"compatibilityLevel": default_level}
-    return ordered_config(config)
+    return ordered_config({key: value for key, value in config.items() if value != ""})
 
 
 def _in_scope(settings: Mapping[str | None, T], subject: str | None) -> T | None:

@@ -37,12 +37,14 @@ class StoredSchema:
             "id": self.id,
             "guid": self.guid,
         }
-        made |= described(self.type, self.references, self.metadata, self.rule_set)
+        made |= described(self.type, self.references, self.metadata, None)
         made["schema"] = self.text
         if not is_brief:
             if self.timestamp_ms is not None:
                 made["ts"] = self.timestamp_ms
             made["deleted"] = self.is_deleted
+        if self.rule_set is not None:
+            made["ruleSet"] = self.rule_set
         return made
 
 

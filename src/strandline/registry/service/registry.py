@@ -21,6 +21,7 @@ from strandline.base.waiting import all_ended, within
 from strandline.client.errors import KafkaError
 from strandline.client.world import ClientWorld
 from strandline.registry import errors
+from strandline.registry.formats.large import Call
 from strandline.registry.model.parser import SchemaParser
 from strandline.registry.model.records import NoopRecord, RegistryRecord, SchemaRecord, encode_record
 from strandline.registry.model.state import RegistryState
@@ -41,11 +42,15 @@ class NotWriter(Exception):
 
 
 class Registry:
-    def __init__(self, settings: RegistrySettings, world: ClientWorld | None = None) -> None:
-        """Without a world the clients use the real one, and plans run where `workers` of the caller say."""
+    def __init__(
+        self, settings: RegistrySettings, world: ClientWorld | None = None, call: Call | None = None
+    ) -> None:
+        """Without a world the clients use the real one, and plans run where `workers` of the caller say. `call` runs
+        what would hold up the loop even from a thread."""
         self.settings = settings
         self.state = RegistryState()
-        self.parser = SchemaParser()
+        self.parser = SchemaParser(call)
+        self.call = call
         self.cluster_id = ""
         self._world = world
         self._reader = TopicReader(settings.client, settings.topic, self.state, world=world)

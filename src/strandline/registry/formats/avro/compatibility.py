@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from strandline.registry.formats.avro.printer import print_schema
 from strandline.registry.formats.avro.types import AvroField, AvroType
 
 _PROMOTIONS: Final = {
@@ -65,8 +66,12 @@ def _describe(found: AvroIncompatibility) -> str:
             raise AssertionError(found.type)
 
 
+class AmbiguousField(Exception):
+    """A field of the reader has, by its name and its aliases, several fields of the writer."""
+
+
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[AvroIncompatibility]:
-    """Every reason why the reader cannot read the writer's data; empty if it can."""
+    """Every reason why the reader cannot read the writer's data; empty if it can. Raises AmbiguousField."""
     return _AvroComparison().compare(reader, writer, ())
 
 
@@ -89,7 +94,11 @@ class _AvroComparison:
         if reader.kind == writer.kind:
             return self._same_kind(reader, writer, path)
         if writer.kind == "union":
-            return [each for branch in writer.branches for each in self.compare(reader, branch, ())]
+            return [
+                each
+                for number, branch in enumerate(writer.branches)
+                for each in self.compare(reader, branch, (*path, str(number)))
+            ]
         if reader.kind == "union":
             if any(not self.compare(branch, writer, ()) for branch in reader.branches):
                 return []
@@ -125,22 +134,30 @@ class _AvroComparison:
 
     def _fields(self, reader: AvroType, writer: AvroType, path: tuple[str, ...]) -> list[AvroIncompatibility]:
         found: list[AvroIncompatibility] = []
+        by_name = {field.name: field for field in writer.fields}
         for number, field in enumerate(reader.fields):
             place = (*path, "fields", str(number))
-            written = _writer_field(writer, field)
+            written = _writer_field(writer, by_name, field, number)
             if written is not None:
                 found += self.compare(field.type, written.type, (*place, "type"))
+            elif not field.has_default and field.type.enum_default is not None:
+                # Java compares such an enum with the whole record of the writer, which never fits.
+                found += self.compare(field.type, writer, (*place, "type"))
             elif not field.has_default:
                 found.append(_found("READER_FIELD_MISSING_DEFAULT_VALUE", place, field.name))
         return found
 
 
-def _writer_field(writer: AvroType, field: AvroField) -> AvroField | None:
-    for name in (field.name, *field.aliases):
-        found = writer.field_named(name)
-        if found is not None:
-            return found
-    return None
+def _writer_field(
+    writer: AvroType, by_name: dict[str, AvroField], field: AvroField, place: int
+) -> AvroField | None:
+    found = [by_name[name] for name in (field.name, *field.aliases) if name in by_name]
+    if len(found) > 1:
+        raise AmbiguousField(
+            f"Reader record field {field.name} type:{field.type.kind.upper()} pos:{place} matches multiple "
+            f"fields in writer record schema {print_schema(writer)}"
+        )
+    return found[0] if found else None
 
 
 def _names(reader: AvroType, writer: AvroType, path: tuple[str, ...]) -> list[AvroIncompatibility]:

@@ -28,6 +28,7 @@ class _Normalizer:
             symbols=each.symbols,
             enum_default=each.enum_default,
             size=each.size,
+            is_error=each.is_error,
             props=_ordered(each.props),
         )
         if each.items is not None:
@@ -41,11 +42,29 @@ class _Normalizer:
             name=field.name,
             type=self.type(field.type),
             doc=field.doc,
-            default=_sorted_value(field.default),
+            default=_default(field.default, field.type),
             order=field.order,
             aliases=tuple(sorted(field.aliases)),
-            props={key: _sorted_value(field.props[key]) for key in sorted(field.props)},
+            props={key: field.props[key] for key in sorted(field.props)},
         )
+
+
+def _default(value: Any, type: AvroType) -> Any:
+    """A default in the form of its type: an integer that stands for a float is written as one."""
+    match type.kind:
+        case "float" | "double" if isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        case "array" if isinstance(value, list) and type.items is not None:
+            return [_default(each, type.items) for each in value]
+        case "map" if isinstance(value, dict) and type.items is not None:
+            return {key: _default(value[key], type.items) for key in sorted(value)}
+        case "record" if isinstance(value, dict):
+            types = {field.name: field.type for field in type.fields}
+            return {key: _default(value[key], types[key]) for key in sorted(value) if key in types}
+        case "union" if type.branches:
+            return _default(value, type.branches[0])
+        case _:
+            return _sorted_value(value)
 
 
 def _ordered(props: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +74,7 @@ def _ordered(props: dict[str, Any]) -> dict[str, Any]:
     )
     keys = [key for key in first if key in props]
     keys += [key for key in sorted(props) if key not in keys]
-    return {key: _sorted_value(props[key]) for key in keys}
+    return {key: props[key] for key in keys}
 
 
 def _sorted_value(value: Any) -> Any:

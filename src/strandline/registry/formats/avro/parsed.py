@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from strandline.registry.formats.avro.compatibility import incompatibilities
+from strandline.registry.formats.avro.compatibility import AmbiguousField, incompatibilities
 from strandline.registry.formats.avro.normal_form import normalize
 from strandline.registry.formats.avro.parser import AvroParser
 from strandline.registry.formats.avro.printer import print_schema
@@ -56,7 +56,10 @@ class AvroSchema(ParsedSchema):
 
     def incompatibilities(self, previous: ParsedSchema, *, is_lenient: bool = False) -> list[str]:
         assert isinstance(previous, AvroSchema)
-        return [str(found) for found in incompatibilities(self.root, previous.root)]
+        try:
+            return [str(found) for found in incompatibilities(self.root, previous.root)]
+        except AmbiguousField as error:
+            return [f"Unexpected exception during compatibility check: {error}"]
 
     def has_top_level_field(self, name: str) -> bool:
         return self.root.kind == "record" and self.root.field_named(name) is not None

@@ -78,9 +78,6 @@ class AvroParser:
 
     def _from_object(self, value: dict[str, Any], space: str | None, depth: int) -> AvroType:
         kind = value.get("type")
-        if isinstance(kind, dict | list) and "name" not in value:
-            # A type that is wrapped once more is the type itself.
-            return self._type(kind, space, depth + 1)
         if not isinstance(kind, str):
             raise InvalidSchema(f"No type: {json.dumps(value)}")
         if kind in PRIMITIVES:

@@ -12,21 +12,35 @@ from typing import Any, Final
 
 from strandline.registry.formats.json_schema.nodes import NO_DEFAULT, SchemaNode
 from strandline.registry.formats.json_schema.patterns import check_pattern
-from strandline.registry.formats.json_schema.references import Documents, SchemaDocument
+from strandline.registry.formats.json_schema.references import MODERN, Documents, SchemaDocument
 from strandline.registry.formats.parsed import InvalidSchema
 
 DEPTH_MAX: Final = 150
 _COMBINATIONS: Final = ("allOf", "anyOf", "oneOf")
 _STRING_KEYS: Final = ("minLength", "maxLength", "pattern", "format")
 _NUMBER_KEYS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_OBJECT_KEYS: Final = (
-    "properties", "required", "minProperties", "maxProperties", "dependencies", "dependentRequired",
-    "dependentSchemas", "patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties",
+_OBJECT_KEYS_4: Final = (
+    "properties", "required", "minProperties", "maxProperties", "dependencies", "patternProperties",
+    "additionalProperties",
 )  # fmt: skip
-_ARRAY_KEYS: Final = (
-    "items", "prefixItems", "additionalItems", "minItems", "maxItems", "uniqueItems", "contains",
-    "minContains", "maxContains", "unevaluatedItems",
+_OBJECT_KEYS_6: Final = (*_OBJECT_KEYS_4, "propertyNames")
+_OBJECT_KEYS_MODERN: Final = (
+    "properties", "required", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas",
+    "patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties",
 )  # fmt: skip
+_KEYS_OF_OBJECTS: Final = {
+    4: _OBJECT_KEYS_4,
+    6: _OBJECT_KEYS_6,
+    7: _OBJECT_KEYS_6,
+    MODERN: _OBJECT_KEYS_MODERN,
+}
+_ARRAY_KEYS_4: Final = ("items", "additionalItems", "minItems", "maxItems", "uniqueItems")
+_ARRAY_KEYS_6: Final = (*_ARRAY_KEYS_4, "contains")
+_ARRAY_KEYS_MODERN: Final = (
+    "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains",
+    "unevaluatedItems",
+)  # fmt: skip
+_KEYS_OF_ARRAYS: Final = {4: _ARRAY_KEYS_4, 6: _ARRAY_KEYS_6, 7: _ARRAY_KEYS_6, MODERN: _ARRAY_KEYS_MODERN}
 _CONDITION_KEYS: Final = ("if", "then", "else")
 _TYPES: Final = ("string", "number", "integer", "boolean", "null", "array", "object")
 
@@ -63,10 +77,8 @@ class _Loader:
     def load(self, value: Any, document: SchemaDocument, depth: int) -> SchemaNode:
         if depth > DEPTH_MAX:
             raise InvalidSchema(f"the schema is nested more than {DEPTH_MAX} deep")
-        if value is True:
-            return SchemaNode("true", source=True)
-        if value is False:
-            return SchemaNode("false", source=False)
+        if isinstance(value, bool):
+            return SchemaNode("true" if value else "false", source=value)
         if not isinstance(value, dict):
             raise InvalidSchema(f"expected type is one of JsonObject or Boolean, found: {_shown(value)}")
         parts = _Parts(self, value, document, depth).collect()
@@ -96,11 +108,12 @@ class _Parts:
         self._value = value
         self._document = document
         self._depth = depth
+        self._draft = document.draft
+        self._array_keys = _KEYS_OF_ARRAYS[self._draft]
+        self._object_keys = _KEYS_OF_OBJECTS[self._draft]
 
     def collect(self) -> list[SchemaNode]:
         value = self._value
-        for keyword in ("definitions", "$defs"):
-            self._check_definitions(keyword)
         ref = value.get("$ref", value.get("$dynamicRef", value.get("$recursiveRef")))
         if ref is not None:
             return [self._reference(ref)]
@@ -111,15 +124,10 @@ class _Parts:
         parts += [self._combination(keyword) for keyword in _COMBINATIONS if keyword in value]
         if "not" in value:
             parts.append(SchemaNode("not", source=value["not"], children=[self._child(value["not"])]))
-        if "const" in value:
+        if "const" in value and self._draft > 4:
             parts.append(SchemaNode("const", source=value["const"], values=[value["const"]]))
         declared, typed = self._typed()
         return parts + typed + self._implied(declared)
-
-    def _check_definitions(self, keyword: str) -> None:
-        found = self._value.get(keyword)
-        if found is not None:
-            self._require(isinstance(found, dict), keyword, "an object")
 
     def _reference(self, ref: Any) -> SchemaNode:
         self._require(isinstance(ref, str), "$ref", "text")
@@ -169,15 +177,15 @@ class _Parts:
         """Nodes for keywords whose type is not declared."""
         value = self._value
         parts = []
-        if "array" not in declared and any(key in value for key in _ARRAY_KEYS):
+        if "array" not in declared and any(key in value for key in self._array_keys):
             parts.append(self._array())
-        if "object" not in declared and any(key in value for key in _OBJECT_KEYS):
+        if "object" not in declared and any(key in value for key in self._object_keys):
             parts.append(self._object())
         if not {"number", "integer"} & set(declared) and any(key in value for key in _NUMBER_KEYS):
             parts.append(self._number(is_integer=False))
         if "string" not in declared and any(key in value for key in _STRING_KEYS):
             parts.append(self._string())
-        if any(key in value for key in _CONDITION_KEYS):
+        if self._draft >= 7 and any(key in value for key in _CONDITION_KEYS):
             source = {key: value[key] for key in _CONDITION_KEYS if key in value}
             children = [self._child(each) for each in source.values()]
             parts.append(SchemaNode("conditional", source=source, children=children))
@@ -200,13 +208,17 @@ class _Parts:
         for keyword in ("minimum", "maximum", "multipleOf"):
             if keyword in value:
                 self._require(_is_number(value[keyword]), keyword, "a number")
+                self._require(
+                    keyword != "multipleOf" or value[keyword] != 0, keyword, "a number other than zero"
+                )
                 node.limits[keyword] = value[keyword]
         for keyword, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
             exclusive = value.get(keyword)
-            if exclusive is None or exclusive is False:
+            if exclusive is None:
                 continue
-            if exclusive is True:  # draft 4: it says of what kind the other bound is
-                if bound in node.limits:
+            if self._draft == 4:  # it says of what kind the other bound is
+                self._require(isinstance(exclusive, bool), keyword, "true or false")
+                if exclusive and bound in node.limits:
                     node.limits[keyword] = node.limits.pop(bound)
                 continue
             self._require(_is_number(exclusive), keyword, "a number")
@@ -214,7 +226,7 @@ class _Parts:
         return node
 
     def _object(self) -> SchemaNode:
-        node = self._node("object", _OBJECT_KEYS)
+        node = self._node("object", self._object_keys)
         value = self._value
         self._counts(node, "minProperties", "maxProperties")
         required = value.get("required")
@@ -228,16 +240,16 @@ class _Parts:
             check_pattern(pattern)
         self._dependencies(node)
         node.permits_more, node.more = self._more("additionalProperties")
-        if "unevaluatedProperties" in value:
+        if "unevaluatedProperties" in self._object_keys and "unevaluatedProperties" in value:
             node.unevaluated = self._child(value["unevaluatedProperties"])
-        if "propertyNames" in value:
+        if "propertyNames" in self._object_keys and "propertyNames" in value:
             self._child(value["propertyNames"])
         return node
 
     def _dependencies(self, node: SchemaNode) -> None:
         for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
             listed = self._value.get(keyword)
-            if listed is None:
+            if listed is None or keyword not in self._object_keys:
                 continue
             self._require(isinstance(listed, dict), keyword, "an object")
             for name, each in listed.items():
@@ -247,18 +259,20 @@ class _Parts:
                     node.schema_dependencies[name] = self._child(each)
 
     def _array(self) -> SchemaNode:
-        node = self._node("array", _ARRAY_KEYS)
+        node = self._node("array", self._array_keys)
         value = self._value
-        self._counts(node, "minItems", "maxItems", "minContains", "maxContains")
-        if "contains" in value:
+        is_modern = self._draft == MODERN
+        self._counts(node, "minItems", "maxItems", *(("minContains", "maxContains") if is_modern else ()))
+        if "contains" in value and self._draft > 4:
             self._child(value["contains"])
-            if "prefixItems" in value or self._document.is_modern:
+            if is_modern:
                 node.limits.setdefault("minContains", 1)
         unique = value.get("uniqueItems", False)
         self._require(isinstance(unique, bool), "uniqueItems", "true or false")
         node.is_unique = unique
-        items, prefix = value.get("items"), value.get("prefixItems")
+        items, prefix = value.get("items"), value.get("prefixItems") if is_modern else None
         if isinstance(items, list):
+            self._require(not is_modern, "items", "a schema; prefixItems takes an array")
             prefix, items = items, None
         if prefix is not None:
             self._require(isinstance(prefix, list), "prefixItems", "an array")
@@ -270,9 +284,9 @@ class _Parts:
                 node.permits_more = False
             elif items is not True:
                 node.all_items = self._child(items)
-        if "additionalItems" in value and not self._document.is_modern:
+        if "additionalItems" in value and not is_modern:
             node.permits_more, node.more = self._more("additionalItems")
-        if "unevaluatedItems" in value:
+        if "unevaluatedItems" in value and is_modern:
             node.unevaluated = self._child(value["unevaluatedItems"])
         return node
 

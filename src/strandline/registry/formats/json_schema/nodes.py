@@ -56,4 +56,5 @@ class SchemaNode:
     @property
     def key(self) -> str:
         """Equal for nodes that say the same."""
-        return f"{self.kind}:{json.dumps(self.source, sort_keys=True)}"
+        about = [self.source, self.id, self.title, self.description, self.has_default and [self.default]]
+        return f"{self.kind}:{json.dumps(about, sort_keys=True)}"

@@ -8,23 +8,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
 from strandline.registry.formats.parsed import InvalidSchema
+
+DEFAULT_DRAFT: Final = 7
+MODERN: Final = 2019  # of 2019-09 and later
+_DIALECTS: Final = {
+    "json-schema.org/draft-04/schema": 4,
+    "json-schema.org/schema": 4,
+    "json-schema.org/draft-06/schema": 6,
+    "json-schema.org/draft-07/schema": 7,
+    "json-schema.org/draft/2019-09/schema": MODERN,
+    "json-schema.org/draft/2020-12/schema": MODERN,
+}
 
 
 @dataclass(slots=True, eq=False)
 class SchemaDocument:
     base: str  # the URI that relative references are relative to
     value: Any
-    is_modern: bool  # of draft 2019-09 or later
+    draft: int  # 4, 6, 7 or MODERN
     by_name: dict[str, Any] | None = field(default=None)  # subschemas by $id and $anchor
 
 
 class Documents:
     def __init__(self, root: Any, imported: Mapping[str, str]) -> None:
-        self.root = _document(root, "", False)
+        self.root = _document(root, "", DEFAULT_DRAFT)
         self._by_uri: dict[str, SchemaDocument] = {}
         if self.root.base:
             self._by_uri[self.root.base] = self.root
@@ -33,7 +44,7 @@ class Documents:
                 value = json.loads(text)
             except ValueError as error:
                 raise InvalidSchema(f"the imported schema {name} is not JSON: {error}") from None
-            document = _document(value, name, self.root.is_modern)
+            document = _document(value, name, self.root.draft)
             for uri in {name, urljoin(self.root.base, name), f"./{name}", document.base}:
                 self._by_uri.setdefault(uri, document)
 
@@ -52,25 +63,31 @@ class Documents:
         for candidate in (uri, absolute):
             named = _names(document).get(candidate)
             if named is not None:
-                return SchemaDocument(candidate, named, document.is_modern)
+                return SchemaDocument(candidate, named, document.draft)
         meta = _meta_schema(absolute)
         if meta is None:
             if absolute.startswith(("http:", "https:")):
                 raise InvalidSchema(f"Remote schema reference fetching over HTTP(S) is disabled: {absolute}")
             raise InvalidSchema(f"Unresolved $ref '{uri}': no reference of this name is given")
-        made = self._by_uri[absolute] = _document(meta, absolute, False)
+        made = self._by_uri[absolute] = _document(meta, absolute, DEFAULT_DRAFT)
         return made
 
 
-def _document(value: Any, base: str, is_modern: bool) -> SchemaDocument:
+def _document(value: Any, base: str, draft: int) -> SchemaDocument:
     if isinstance(value, dict):
         own = value.get("$id", value.get("id"))
         if isinstance(own, str):
             base = urldefrag(urljoin(base, own))[0]
         dialect = value.get("$schema")
         if isinstance(dialect, str):
-            is_modern = "2019-09" in dialect or "2020-12" in dialect
-    return SchemaDocument(base, value, is_modern)
+            draft = _draft_of(dialect, draft)
+    return SchemaDocument(base, value, draft)
+
+
+def _draft_of(dialect: str, default: int) -> int:
+    """The draft that a `$schema` names; the default if it is none that is known."""
+    _, _, rest = dialect.partition("://")
+    return next((draft for start, draft in _DIALECTS.items() if rest.startswith(start)), default)
 
 
 def _in_document(document: SchemaDocument, fragment: str, ref: str) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from strandline.registry.formats.parsed import InvalidSchema, ParsedSchema, Reference
+from strandline.registry.formats.protobuf.checks import check_file
 from strandline.registry.formats.protobuf.comparison import COMPATIBLE, compare_files
 from strandline.registry.formats.protobuf.elements import ProtoFile, ProtoMessage
 from strandline.registry.formats.protobuf.from_descriptor import read_descriptor
@@ -58,6 +59,7 @@ class ProtobufSchema(ParsedSchema):
         return print_normal_form(self.file, self.scope())
 
     def check(self, *, is_strict: bool) -> None:
+        check_file(self.file)
         scope = self.scope()
         print_normal_form(self.file, scope)
         if is_strict:

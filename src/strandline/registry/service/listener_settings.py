@@ -1,0 +1,76 @@
+"""The settings of the registry's own port, by the names that Confluent's registry has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from strandline.ports.tls import ClientAuth, TlsSettings
+from strandline.security.tls_settings import tls_settings
+
+_TLS_DEFAULTS: Final[Mapping[str, Any]] = {
+    "ssl.keystore.type": "JKS",
+    "ssl.keystore.location": None,
+    "ssl.keystore.password": None,
+    "ssl.keystore.certificate.chain": None,
+    "ssl.keystore.key": None,
+    "ssl.key.password": None,
+    "ssl.truststore.type": "JKS",
+    "ssl.truststore.location": None,
+    "ssl.truststore.password": None,
+    "ssl.truststore.certificates": None,
+    "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
+    "ssl.cipher.suites": "",
+    "ssl.endpoint.identification.algorithm": "https",
+    "ssl.client.authentication": "NONE",
+}
+_LOGIN_DEFAULTS: Final = {"authentication.method": "NONE", "authentication.realm": "SchemaRegistry"}
+_LISTS: Final = ("ssl.enabled.protocols", "ssl.cipher.suites")
+_CLIENT_AUTH: Final = ("none", "requested", "required")
+_METHODS: Final = ("NONE", "BASIC")
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSettings:
+    """`tls` is None for plain HTTP, `realm` where nobody has to log in."""
+
+    tls: TlsSettings | None = None
+    realm: str | None = None
+
+
+def listener_settings(given: Mapping[str, str], *, is_client: bool = False) -> ListenerSettings:
+    """From keys and values; ValueError for what is not known or has no meaning. A client may have no key."""
+    known = {**_TLS_DEFAULTS, **_LOGIN_DEFAULTS}
+    for key in given:
+        if key not in known:
+            raise ValueError(f"{key} is no setting of the registry's port; there are {', '.join(known)}")
+    values = {**known, **given}
+    method = str(values["authentication.method"]).upper()
+    if method not in _METHODS:
+        raise ValueError(f"authentication.method={method}: one of {', '.join(_METHODS)}")
+    realm = str(values["authentication.realm"]) if method == "BASIC" else None
+    has_key = any(key in given for key in ("ssl.keystore.location", "ssl.keystore.key"))
+    if not has_key and not (is_client and given):
+        return ListenerSettings(None, realm)
+    return ListenerSettings(_tls(values), realm)
+
+
+def _tls(values: Mapping[str, Any]) -> TlsSettings:
+    auth = str(values["ssl.client.authentication"]).lower()
+    if auth not in _CLIENT_AUTH:
+        raise ValueError(f"ssl.client.authentication={auth}: one of {', '.join(_CLIENT_AUTH).upper()}")
+
+    def value(key: str) -> Any:
+        found = values[key]
+        return [each.strip() for each in found.split(",") if each.strip()] if key in _LISTS else found
+
+    made = tls_settings(value)
+    return TlsSettings(
+        protocols=made.protocols,
+        cipher_suites=made.cipher_suites,
+        key_store=made.key_store,
+        trust_store=made.trust_store,
+        client_auth=cast(ClientAuth, auth),
+        checks_host_names=made.checks_host_names,
+    )
