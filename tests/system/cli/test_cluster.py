@@ -134,6 +134,79 @@ def test_replicas_are_planned_moved_verified_and_their_throttle_goes(
     assert len(run("consume", "moving", "--exit").out.splitlines()) == 1000
 
 
+def test_observers_are_shown_with_how_far_they_are(run: Run, json_of: Json) -> None:
+    json_of("topics", "create", "watched", "--replica-assignment", "1:2", "-c", "strandline.observers=rack-3")
+    json_of("produce", "watched", stdin=b"x\n" * 100)
+
+    def observers() -> list[dict[str, int]]:
+        (topic,) = json_of("topics", "describe", "watched")["topics"]
+        found: list[dict[str, int]] = topic["partitions"][0]["observers"]
+        return found
+
+    wait_until(lambda: observers() == [{"node": 3, "bytes_behind": 0}], 30)
+    assert "observer 3" in run("topics", "describe", "watched").out
+
+
+def throttles(json_of: Json, *which: str) -> dict[str, str]:
+    found = json_of("configs", "diff", *which)["configs"]
+    return {each["key"]: each["value"] for each in found if "throttled" in each["key"]}
+
+
+def test_the_end_of_a_reassignment_leaves_the_throttles_of_others(
+    run: Run, json_of: Json, tmp_path: Path
+) -> None:
+    files = []
+    for name, before, after in (("ours", "1:2", [3, 2]), ("others", "1:3", [1, 2])):
+        json_of("topics", "create", name, "--replica-assignment", before)
+        files.append(tmp_path / f"{name}.json")
+        plan = {"version": 1, "partitions": [{"topic": name, "partition": 0, "replicas": after}]}
+        files[-1].write_text(json.dumps(plan))
+        started = json_of("reassign", "start", str(files[-1]), "--throttle", "9000000", "--no-wait", "-y")
+        assert started["done"] is False
+    json_of("configs", "set", "leader.replication.throttled.replicas=*", "--topic", "others")
+    wait_until(lambda: run("reassign", "verify", str(files[0]), "--preserve-throttles").code == 0, 30)
+    assert throttles(json_of, "--topic", "ours") == {
+        "leader.replication.throttled.replicas": "0:1,0:2",
+        "follower.replication.throttled.replicas": "0:3",
+    }
+    assert json_of("reassign", "verify", str(files[0]))["done"] is True
+    assert throttles(json_of, "--topic", "ours") == {}
+    assert throttles(json_of, "--topic", "others")["leader.replication.throttled.replicas"] == "*"
+    assert len(throttles(json_of, "--broker", "3")) == 2, "the other one still needs it"
+    json_of("configs", "set", "leader.replication.throttled.replicas=0:1,0:3", "--topic", "others")
+    wait_until(lambda: run("reassign", "verify", str(files[1])).code == 0, 30)
+    assert throttles(json_of, "--topic", "others") == {}
+    assert throttles(json_of, "--broker", "3") == throttles(json_of, "--broker", "1") == {}
+
+
+def test_a_reassignment_under_way_is_shown_cancelled_and_resumed(
+    run: Run, json_of: Json, tmp_path: Path
+) -> None:
+    json_of("topics", "create", "slow", "--replica-assignment", "1:2")
+    json_of("produce", "slow", stdin=(b"x" * 1000 + b"\n") * 3000)
+    file = tmp_path / "plan.json"
+    plan = {"version": 1, "partitions": [{"topic": "slow", "partition": 0, "replicas": [1, 3]}]}
+    file.write_text(json.dumps(plan))
+    begin = ("reassign", "start", str(file), "--throttle", "100000", "--no-wait", "-y")
+    json_of(*begin)
+    (moving,) = json_of("reassign", "status")["partitions"]
+    assert (moving["topic"], moving["adding"]) == ("slow", [3])
+    assert "slow" in run("reassign", "status").out
+    assert json_of("reassign", "verify", str(file), code=1)["partitions"][0]["state"] == "moving"
+    assert run("reassign", "cancel", str(file)).code == 1, "nobody can be asked"
+    assert json_of("reassign", "cancel", str(file), "-y")["partitions"] == [{"topic": "slow", "partition": 0}]
+    (topic,) = json_of("topics", "describe", "slow")["topics"]
+    assert topic["partitions"][0]["replicas"] == [1, 2]
+    assert throttles(json_of, "--topic", "slow") == throttles(json_of, "--broker", "3") == {}
+    json_of(*begin)
+    resumed = ("reassign", "start", str(file), "-y")  # waits for the one that is under way
+    json_of("configs", "set", "follower.replication.throttled.rate=90000000", "--broker", "3")
+    json_of("configs", "set", "leader.replication.throttled.rate=90000000", "--broker", "1")
+    json_of("configs", "set", "leader.replication.throttled.rate=90000000", "--broker", "2")
+    assert json_of(*resumed)["done"] is True
+    assert json_of("reassign", "verify", str(file))["done"] is True
+
+
 def test_a_replication_factor_is_raised(run: Run, json_of: Json, tmp_path: Path) -> None:
     json_of("topics", "create", "safer", "-p", "2", "-r", "1")
     plan = json_of("reassign", "plan", "safer", "-r", "3")

@@ -38,7 +38,7 @@ async def _cancel(admin: Admin, options: argparse.Namespace) -> int:
         if not confirmed(options, f"Cancel the moves of {count_of(len(running), 'partition')}?"):
             return FAILED
         await admin.reassign_partitions(dict.fromkeys(running))
-        await remove_throttles(admin, {each.topic for each in running})
+        await remove_throttles(admin, running)
     if options.json:
         print_json({"partitions": [each._asdict() for each in running]})
     else:

@@ -70,7 +70,7 @@ async def _start(admin: Admin, options: argparse.Namespace) -> int:
     if is_done:
         await wait_until_done(admin, list(wanted))
         if options.throttle is not None:
-            await remove_throttles(admin, {each.topic for each in wanted})
+            await remove_throttles(admin, wanted)
     if options.json:
         print_json({"partitions": len(changed), "moves": moves, "done": is_done})
     else:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from strandline.client import Admin
 
 _RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+# Every replica of a topic.
+_ALL: Final = "*"
 _REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
@@ -31,31 +33,89 @@ async def set_throttles(
         nodes.update(old, new)
         leaders.setdefault(each.topic, []).extend(f"{each.partition}:{node}" for node in old)
         followers.setdefault(each.topic, []).extend(f"{each.partition}:{node}" for node in new)
+    before = await _throttled(admin, leaders)
     changes: dict[ConfigResource, list[ConfigChange]] = {
         ConfigResource.broker(node): [ConfigChange(name=key, value=str(bytes_per_s)) for key in _RATES]
         for node in sorted(nodes)
     }
     for topic in sorted(leaders):
+        # Those of another reassignment of the topic stay.
+        both = [
+            [*kept, *(each for each in own if each not in kept)]
+            for kept, own in zip(before[topic], (leaders[topic], followers[topic]), strict=True)
+        ]
         changes[ConfigResource.topic(topic)] = [
-            ConfigChange(name=_REPLICAS[0], value=",".join(leaders[topic])),
-            ConfigChange(name=_REPLICAS[1], value=",".join(followers[topic])),
+            ConfigChange(name=key, value=",".join(entries))
+            for key, entries in zip(_REPLICAS, both, strict=True)
         ]
     if changes:
         await admin.alter_configs(changes)
 
 
-async def remove_throttles(admin: Admin, topics: Iterable[str]) -> None:
-    """Takes the throttles of these topics and of all brokers away."""
+async def remove_throttles(admin: Admin, partitions: Iterable[TopicPartition]) -> None:
+    """Takes the throttles of these partitions away. Those of others stay, and so do the rates of brokers that have such
+    partitions: another reassignment may be under way."""
     from strandline.client.admin.configs import ConfigChange, ConfigResource, Operation
 
-    changes = {
-        ConfigResource.broker(node.node_id): [
+    own: dict[str, set[str]] = {}
+    for each in partitions:
+        own.setdefault(each.topic, set()).add(str(each.partition))
+    throttled = await _throttled(admin, await admin.list_topics(include_internal=True))
+    freed: set[str] = set()
+    used: set[str] = set()
+    kept_of: dict[str, list[list[str]]] = {}
+    for topic, lists in throttled.items():
+        kept = [[each for each in entries if not _is_of(each, own.get(topic, set()))] for entries in lists]
+        freed |= {_node(each) for entries in lists for each in entries if _is_of(each, own.get(topic, set()))}
+        used |= {_node(each) for entries in kept for each in entries}
+        if kept != lists:
+            kept_of[topic] = kept
+    nodes = [] if _ALL in used else sorted(freed - used)
+    rates = {
+        ConfigResource.broker(int(node)): [
             ConfigChange(name=key, operation=Operation.DELETE) for key in _RATES
         ]
-        for node in admin.brokers()
+        for node in nodes
     }
-    for topic in sorted(topics):
-        changes[ConfigResource.topic(topic)] = [
-            ConfigChange(name=key, operation=Operation.DELETE) for key in _REPLICAS
+    if rates:
+        await admin.alter_configs(rates)
+    # The lists last: if the rates could not be taken away, another `verify` finds them by the lists.
+    lists_of_topics = {
+        ConfigResource.topic(topic): [
+            ConfigChange(name=key, value=",".join(entries))
+            if entries
+            else ConfigChange(name=key, operation=Operation.DELETE)
+            for key, entries in zip(_REPLICAS, kept, strict=True)
         ]
-    await admin.alter_configs(changes)
+        for topic, kept in sorted(kept_of.items())
+    }
+    if lists_of_topics:
+        await admin.alter_configs(lists_of_topics)
+
+
+async def _throttled(admin: Admin, topics: Iterable[str]) -> dict[str, list[list[str]]]:
+    """The throttled replicas of topics, as PARTITION:BROKER: those of leaders, those of followers."""
+    from strandline.client.admin.configs import ConfigResource
+
+    names = sorted(topics)
+    if not names:
+        return {}
+    found = await admin.describe_configs(
+        [ConfigResource.topic(each) for each in names], names=list(_REPLICAS)
+    )
+    return {
+        resource.name: [
+            [each for each in (entries[key].value or "").split(",") if each] if key in entries else []
+            for key in _REPLICAS
+        ]
+        for resource, entries in found.items()
+    }
+
+
+def _is_of(entry: str, numbers: set[str]) -> bool:
+    """True for a replica of one of these partitions; not for `*`, which somebody has set by hand."""
+    return entry.partition(":")[0] in numbers
+
+
+def _node(entry: str) -> str:
+    return entry.partition(":")[2] or _ALL

@@ -52,7 +52,7 @@ async def _verify(admin: Admin, options: argparse.Namespace) -> int:
         rows.append((each.topic, each.partition, state, list(replicas)))
     is_done = all(row[2] == "done" for row in rows)
     if is_done and not options.preserve_throttles and rows:
-        await remove_throttles(admin, {each.topic for each in options.wanted})
+        await remove_throttles(admin, options.wanted)
     if options.json:
         keys = ("topic", "partition", "state", "replicas")
         print_json({"done": is_done, "partitions": [dict(zip(keys, row, strict=True)) for row in rows]})

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.connection import add_connection, run
 from strandline.cli.exit_codes import DONE
 from strandline.cli.output.document import add_json, print_json
-from strandline.cli.output.text import coloured, count_of, show, table
+from strandline.cli.output.text import coloured, count_of, show, size, table
 from strandline.cli.topics.names import matching_topics
+from strandline.cli.topics.observers import SETTING, bytes_behind, observers_of
 
 if TYPE_CHECKING:
+    from strandline.base.ids import TopicPartition
     from strandline.client import Admin
     from strandline.client.net.metadata import PartitionInfo, TopicInfo
+
+    # Bytes that the observers of partitions lack.
+    Behind = dict[TopicPartition, list[tuple[int, int | None]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                             "offline": ["number"],
                             "racks": ["text?"],
                             "preferred": "flag",
+                            "observers": [{"node": "number", "bytes_behind": "number?"}],
                         }
                     ],
                 }
@@ -65,10 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    return run(options, _describe, "topics", "configs")
+    return run(options, _describe, "topics", "configs", "cluster")
 
 
 async def _describe(admin: Admin, options: argparse.Namespace) -> int:
+    from strandline.base.ids import TopicPartition
     from strandline.client.admin.configs import ConfigResource
 
     if options.topic:
@@ -80,17 +87,24 @@ async def _describe(admin: Admin, options: argparse.Namespace) -> int:
     configs = await admin.describe_configs(resources) if names else {}
     racks = {node.node_id: node.rack for node in admin.brokers()}
     shown = []
+    observed: dict[TopicPartition, list[int]] = {}
     for name in names:
         entries = configs[ConfigResource.topic(name)]
         minimum = int(entries["min.insync.replicas"].value or 1) if "min.insync.replicas" in entries else 1
         own = {key: entry.value for key, entry in sorted(entries.items()) if entry.source == 1}
         partitions = [each for each in topics[name].partitions if _is_wanted(each, minimum, options)]
+        watching = observers_of(own.get(SETTING), racks)
+        for each in partitions if watching else ():
+            own_observers = [node for node in watching if node not in each.replicas]
+            observed[TopicPartition(name, each.partition)] = own_observers
         if partitions or not _is_filtered(options):
             shown.append((topics[name], own, partitions))
+    infos = {TopicPartition(each.topic, each.partition): each for _, _, own in shown for each in own}
+    behind = await bytes_behind(admin, infos, observed) if observed else {}
     if options.json:
-        print_json({"topics": [_document(*each, racks) for each in shown]})
+        print_json({"topics": [_document(*each, racks, behind) for each in shown]})
     elif shown:
-        show([line for each in shown for line in [*_lines(*each, racks), ""]][:-1])
+        show([line for each in shown for line in [*_lines(*each, racks, behind), ""]][:-1])
     else:
         print("no such partitions" if _is_filtered(options) else "no topics")
     return DONE
@@ -121,6 +135,7 @@ def _document(
     configs: dict[str, str | None],
     partitions: list[PartitionInfo],
     racks: dict[int, str | None],
+    behind: Behind,
 ) -> dict[str, Any]:
     from strandline.base.ids import uuid_text
 
@@ -139,6 +154,9 @@ def _document(
                 "offline": list(each.offline),
                 "racks": [racks.get(node) for node in each.replicas],
                 "preferred": _is_preferred(each),
+                "observers": [
+                    {"node": node, "bytes_behind": lacking} for node, lacking in _observers(each, behind)
+                ],
             }
             for each in partitions
         ],
@@ -150,6 +168,7 @@ def _lines(
     configs: dict[str, str | None],
     partitions: list[PartitionInfo],
     racks: dict[int, str | None],
+    behind: Behind,
 ) -> list[str]:
     from strandline.base.ids import uuid_text
 
@@ -167,18 +186,28 @@ def _lines(
             each.replicas,
             each.in_sync,
             *([[racks.get(node) or "-" for node in each.replicas]] if has_racks else []),
-            _note(each),
+            _note(each, behind),
         )
         for each in partitions
     ]
     return lines + [f"  {line}" for line in table(head, rows)]
 
 
-def _note(each: PartitionInfo) -> str:
+def _observers(each: PartitionInfo, behind: Behind) -> list[tuple[int, int | None]]:
+    """The observers of a partition, and how many bytes each is behind."""
+    from strandline.base.ids import TopicPartition
+
+    return behind.get(TopicPartition(each.topic, each.partition), [])
+
+
+def _note(each: PartitionInfo, behind: Behind) -> str:
     if each.leader_id < 0:
         return "no leader"
     missing = [node for node in each.replicas if node not in each.in_sync]
     notes = [f"not in sync: {','.join(map(str, missing))}"] if missing else []
     if not _is_preferred(each):
         notes.append(f"preferred leader is {each.replicas[0]}")
+    for node, lacking in _observers(each, behind):
+        how_far = "" if not lacking else f", {size(lacking)} behind"
+        notes.append(f"observer {node}{', unknown' if lacking is None else how_far}")
     return "; ".join(notes)
