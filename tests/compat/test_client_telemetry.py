@@ -82,7 +82,8 @@ def test_java_s_producer_and_consumer_tell_their_latencies_and_errors(
     (longest,) = pushed(broker, "org_apache_kafka_producer_request_latency_max", "till")
     assert latency <= longest
     assert pushed(broker, "org_apache_kafka_producer_record_error_total", "till") == [0]
-    assert pushed(broker, "org_apache_kafka_producer_record_send_total", "till") == [400]
+    (sent,) = pushed(broker, "org_apache_kafka_producer_record_send_total", "till")
+    assert 0 < sent <= 400  # a client that closes does not wait long for its last push
     run(
         "ConsoleConsumer",
         *("--topic", "sales", "--from-beginning", "--max-messages", 400, "--timeout-ms", 20_000),
@@ -110,7 +111,7 @@ def test_librdkafka_tells_its_latencies(broker: BrokerProcess) -> None:
             connected = pushed(broker, "org_apache_kafka_consumer_connection_creation_total", "desk")
             return bool(latency) and latency[0] > 0 and bool(connected)
 
-        wait_until(both_have_told)
+        wait_until(both_have_told, 120)
     finally:
         consumer.close()
     _, kind, text = read(broker.metrics_url, accept="application/openmetrics-text")

@@ -17,6 +17,7 @@ TOOL_TIMEOUT_S = 120.0
 
 # The class behind each of Kafka's scripts.
 MAIN_CLASSES = {
+    "AclCommand": "org.apache.kafka.tools.AclCommand",
     "BrokerApiVersionsCommand": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "ClientMetricsCommand": "org.apache.kafka.tools.ClientMetricsCommand",
     "ClusterTool": "org.apache.kafka.tools.ClusterTool",
@@ -24,6 +25,7 @@ MAIN_CLASSES = {
     "ConsoleConsumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "ConsoleProducer": "org.apache.kafka.tools.ConsoleProducer",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "DelegationTokenCommand": "org.apache.kafka.tools.DelegationTokenCommand",
     "DeleteRecordsCommand": "org.apache.kafka.tools.DeleteRecordsCommand",
     "DumpLogSegments": "org.apache.kafka.tools.DumpLogSegments",
     "FeatureCommand": "org.apache.kafka.tools.FeatureCommand",

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from strandline.cli.main import main
+from strandline.client import Acl
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import BrokerProcess, running_broker
 
@@ -172,3 +173,19 @@ def test_rules_without_an_authorizer_are_told_and_have_no_effect(tmp_path: Path)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         with pytest.raises(KafkaException, match="SECURITY_DISABLED"):
             admin.create_acls([rule])[rule].result(WAIT_S)
+
+
+def test_administrative_acts_are_in_the_audit_log(
+    broker: BrokerProcess, admin: AdminClient, strandline_topic: str
+) -> None:
+    admin.create_topics([NewTopic(strandline_topic, 1, 1)])[strandline_topic].result(WAIT_S)
+    said = f"administrative act principal=User:node host=127.0.0.1 api=CreateTopics on={strandline_topic}"
+    assert said in broker.log_text
+
+
+def test_users_tests_get_a_broker_with_rules() -> None:
+    read_only = Acl(resource_type=2, resource_name="*", principal="User:ANONYMOUS", operation=3)
+    with running_broker(acls=[read_only]) as broker:
+        assert produced({"bootstrap.servers": broker.bootstrap}, "orders") == "TOPIC_AUTHORIZATION_FAILED"
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        assert admin.list_topics(timeout=WAIT_S).brokers

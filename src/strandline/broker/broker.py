@@ -216,6 +216,8 @@ class Broker(BrokerParts):
             self.client_telemetry.configs_changed()
             self.connections.serve_held()  # max.connections may be higher now
             self._follow_certificates()
+        if delta.has_quotas:
+            self.client_quotas.follow()
         for node_id in delta.fenced:
             self.suspected_brokers.fenced(node_id)
         if not self._is_following:

@@ -34,6 +34,8 @@ from strandline.broker.metadata.raft_bootstrap import (
 )
 from strandline.broker.node_context import NodeContext
 from strandline.broker.periodic_tasks import PeriodicTasks
+from strandline.broker.quotas.client_quotas import ClientQuotas
+from strandline.broker.quotas.mutation_quota import MutationQuota
 from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.directory_assignments import DirectoryAssignments
 from strandline.broker.replication.fetch_policy import FetchPolicy
@@ -49,11 +51,11 @@ from strandline.broker.replication.suspected_brokers import SuspectedBrokers
 from strandline.broker.security.listener_security import ListenerSecurity
 from strandline.broker.security.node_networks import NodeNetworks
 from strandline.broker.security.token_keys import TokenKeys
-from strandline.broker.server.connection import ServerContext
 from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
 from strandline.broker.server.dispatch import Dispatch
 from strandline.broker.server.request_batching import RequestBatcher
 from strandline.broker.server.response_cache import ResponseCache
+from strandline.broker.server.server_context import ServerContext
 from strandline.broker.tasks import TaskScope
 from strandline.broker.telemetry.clients.instances import ClientTelemetry
 from strandline.broker.telemetry.health import NodeHealth
@@ -126,11 +128,10 @@ class BrokerParts(ABC):
             web=ports.web,
         )
         self.token_keys = TokenKeys(self.node)
-        self.authorizer = (
-            NodeAuthorizer(self.node, {row.key: row.authorization for row in TABLE.values()})
-            if config.text("authorizer.class.name")
-            else None
-        )
+        requirements = {row.key: row.authorization for row in TABLE.values()}
+        has_authorizer = bool(config.text("authorizer.class.name"))
+        self.authorizer = NodeAuthorizer(self.node, requirements) if has_authorizer else None
+        self.client_quotas = ClientQuotas(self.node, requirements)
         self.client_telemetry = ClientTelemetry(self.node)
         self.node_id = config.node_id
         self.cluster_id = ""
@@ -215,6 +216,7 @@ class BrokerParts(ABC):
         if self.controller_runtime is not None:
             self.controller_runtime.quorum = self.quorum
             self.controller_runtime.authorizer = self.authorizer
+            self.controller_runtime.mutation_quota = MutationQuota(node)
         self.channel = ControllerChannel(node, self.quorum, self.controller_runtime)
         self.lifecycle = BrokerLifecycle(
             node, self.channel, self.quorum, self.cluster_id, self.replicas.directories
@@ -281,6 +283,7 @@ class BrokerParts(ABC):
             configs=node.configs,
             clock=node.clock,
             authorizer=self.authorizer,
+            quotas=self.client_quotas,
             cluster_id=self.cluster_id,
             replicas=self.replicas,
             flusher=self.flusher,
@@ -319,6 +322,7 @@ class BrokerParts(ABC):
             tasks=node.tasks,
             requests=node.requests,
             dispatch=dispatch,
+            quotas=self.client_quotas,
             batcher=self.batcher,
             memory=self.request_memory,
             limits=self.connections,

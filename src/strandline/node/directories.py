@@ -35,7 +35,7 @@ from strandline.storage.directory import (
     take_lock,
 )
 from strandline.telemetry.events import Events
-from strandline.wire.records.metadata import UserScramCredentialRecord
+from strandline.wire.schema import Message
 
 
 def directories_of(config: BrokerConfig) -> tuple[str, ...]:
@@ -114,12 +114,13 @@ def format_if_empty(
     events: Events,
     cluster_id: str | None = None,
     voters: VoterSet | None = None,
-    users: Sequence[UserScramCredentialRecord] = (),
+    users: Sequence[Message] = (),
 ) -> None:
     """Formats the directories that have never been used.
 
     With `voters` the cluster begins with them in its metadata log; this node's metadata directory gets the id that the
-    set gives it, if it is one of them. `users` can log in by SCRAM from the beginning.
+    set gives it, if it is one of them. `users` can log in by SCRAM from the beginning; rules of
+    access may be among them.
     """
     disk, random = RealDisk(), RealRandom()
     directories = directories_of(config)

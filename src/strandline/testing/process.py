@@ -8,22 +8,29 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from strandline.client.admin.access import Acl
 from strandline.config import render_properties
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.node.directories import format_if_empty
+from strandline.node.random import RealRandom
+from strandline.security.authorizer import AUTHORIZER_CLASS
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
 from strandline.testing.registry_process import running_registry
+from strandline.wire.records.metadata import AccessControlEntryRecord
+from strandline.wire.schema import Message
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
+# The user as whom nodes log in, which nobody else is.
+AUTHORIZER_SETTINGS = {"authorizer.class.name": AUTHORIZER_CLASS, "super.users": "User:node"}
 
 
 class BrokerProcess:
@@ -34,9 +41,11 @@ class BrokerProcess:
         data_dir: Path,
         settings: Mapping[str, str] | None = None,
         security: DevelopmentSecurity | None = None,
+        acls: Sequence[Acl] = (),
     ) -> None:
         self.data_dir = data_dir
         self.security = security
+        self._acls = acls
         self.settings = launcher.embedded_settings(
             port=0, data=str(data_dir), host="127.0.0.1", given=settings
         )
@@ -69,10 +78,12 @@ class BrokerProcess:
         return {"bootstrap_servers": self.bootstrap, **secured}
 
     def format(self) -> None:
-        """Gives a new data directory the users that log in, before the first start; `running_broker` does it."""
-        if self.security is not None:
+        """Gives a new data directory users and rules, before the first start; `running_broker` does it."""
+        records: list[Message] = [] if self.security is None else [*self.security.scram_users()]
+        records += [_rule(acl) for acl in self._acls]
+        if records:
             events = launcher.stderr_events(node=1, level="warn")
-            format_if_empty(broker_config(self.settings), events, users=self.security.scram_users())
+            format_if_empty(broker_config(self.settings), events, users=records)
 
     @property
     def pid(self) -> int:
@@ -193,6 +204,19 @@ class BrokerProcess:
         self._was_asked = False
 
 
+def _rule(acl: Acl) -> AccessControlEntryRecord:
+    return AccessControlEntryRecord(
+        id=RealRandom().uuid(),
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
 @contextmanager
 def stopping(stop: Callable[[], object]) -> Iterator[None]:
     """Calls `stop` at the end. What goes wrong in it must not hide what went wrong before, and is noted there."""
@@ -214,6 +238,7 @@ def running_broker(
     metrics: bool = False,
     registry: bool = False,
     security: str | DevelopmentSecurity | None = None,
+    acls: Iterable[Acl] | None = None,
     **settings: str | int | bool,
 ) -> Iterator[BrokerProcess]:
     """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
@@ -221,12 +246,17 @@ def running_broker(
     With `metrics` it serves them over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
     `registry_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL, and `client_settings`, `librdkafka_settings` and
     `python_settings` have what clients need then.
+    With `acls` the broker has an authorizer and these rules from the beginning; an empty list denies everything.
+    Without `security` everybody is User:ANONYMOUS, with it the user is User:alice.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-test-", ignore_cleanup_errors=True) as home:
         secured = (
             DevelopmentSecurity(Path(home) / "security", security) if isinstance(security, str) else security
         )
-        process = BrokerProcess(data_dir or Path(home) / "data", named_settings(settings, metrics), secured)
+        given = named_settings(settings, metrics)
+        if acls is not None:
+            given = {**AUTHORIZER_SETTINGS, **given}
+        process = BrokerProcess(data_dir or Path(home) / "data", given, secured, tuple(acls or ()))
         process.format()
         with stopping(process.stop):
             process.start()

@@ -28,7 +28,7 @@ async def decided_by_controller(services: Services, context: RequestContext, req
 
 
 def origin_of(context: RequestContext) -> RequestOrigin:
-    return RequestOrigin(context.principal, context.client_host)
+    return RequestOrigin(context.principal, context.client_host, context.client_id or "")
 
 
 def denial_of(services: Services, context: RequestContext, request: Request) -> Any:

@@ -282,6 +282,8 @@ def _read_all(
     total = 0
     must_answer = is_behind = False
     follower = _follower_of(request)
+    if services.quotas.is_active and follower < 0:
+        left = min(left, services.quotas.fetch_bytes_max(context) or left)
     may_skip = follower >= 0 and fetch.is_incremental
     reads = []
     for partition, replica in zip(fetch.partitions, replicas, strict=True):

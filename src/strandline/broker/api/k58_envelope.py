@@ -51,7 +51,9 @@ async def handle(services: Services, context: RequestContext, request: EnvelopeR
         header, position = decode_from(RequestHeader, request_header_version(cls.FLEXIBLE, version), data, 0)
         inner, _ = decode_from(cls, version, data, position)
         origin = RequestOrigin(
-            decode_principal(request.request_principal), _host(request.client_host_address)
+            decode_principal(request.request_principal),
+            _host(request.client_host_address),
+            header.client_id or "",
         )
     except (KeyError, DecodeError, ValueError):
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)

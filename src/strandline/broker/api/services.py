@@ -13,6 +13,7 @@ from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
+from strandline.broker.quotas.client_quotas import ClientQuotas
 from strandline.broker.replication.corrupt_replicas import CorruptReplicas
 from strandline.broker.replication.fetch_policy import FetchPolicy
 from strandline.broker.replication.fetch_sessions import FetchSessions
@@ -37,6 +38,7 @@ class Services:
     configs: DynamicConfigs
     clock: Clock
     authorizer: NodeAuthorizer | None  # None: everybody may do everything
+    quotas: ClientQuotas
     cluster_id: str
     replicas: Replicas
     flusher: LogFlusher

@@ -6,12 +6,45 @@ debug. What only filters a list, or tells what would be allowed, is no act.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from strandline.base.acls import CLUSTER_NAME, OPERATIONS_OF, AclOperation, AclResource
 from strandline.controller.image import ClusterImage
 from strandline.security.authorizer import AccessRights
 from strandline.security.principal import Principal
 from strandline.telemetry.events import Events
 from strandline.wire.api_index import API_INDEX
+from strandline.wire.schema import Request, Struct
+
+# Of the resources that a request changes so many are named.
+_NAMED_MAX: Final = 10
+_NAMES: Final = (
+    "name",
+    "topic",
+    "topic_name",
+    "resource_name",
+    "resource_name_filter",
+    "group_id",
+    "entity_name",
+    "owner_principal_name",
+    "feature",
+)
+
+
+def named_in(part: Any) -> list[str]:
+    """The names of what a request is about, each once; nothing secret is among them."""
+    found: dict[str, None] = {}
+    for field in part.FIELDS:
+        value = getattr(part, field.name)
+        if field.name in _NAMES and isinstance(value, str):
+            found[value] = None
+        elif field.name in ("topic_names", "groups_names"):
+            found |= dict.fromkeys(value)
+        elif isinstance(value, tuple) and field.name not in ("configs", "assignments", "renewers", "ops"):
+            for each in value:
+                if isinstance(each, Struct):
+                    found |= dict.fromkeys(named_in(each))
+    return list(found)
 
 
 class RequestAccess:
@@ -77,6 +110,18 @@ class RequestAccess:
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.image.topics_by_id.get(topic_id)
         return None if topic is None else topic.name
+
+    def tell_administrative_act(self, request: Request) -> None:
+        """Notes in the audit log that somebody was allowed to change something."""
+        names = named_in(request)
+        more = "" if len(names) <= _NAMED_MAX else f" and {len(names) - _NAMED_MAX} more"
+        self._events.info(
+            "administrative act",
+            principal=str(self.principal),
+            host=self.host,
+            api=API_INDEX[self.api_key].name,
+            on=", ".join(names[:_NAMED_MAX]) + more,
+        )
 
     def _tell(self, is_allowed: bool, operation: int, kind: int, name: str) -> None:
         tell = self._events.debug if is_allowed else self._events.info

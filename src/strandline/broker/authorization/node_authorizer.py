@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from strandline.broker.authorization.access import RequestAccess
 from strandline.broker.authorization.cluster_rules import check_cluster
@@ -25,6 +25,12 @@ from strandline.security.authorizer import (
 from strandline.security.principal import Principal
 from strandline.telemetry import loggers
 from strandline.wire.schema import Request
+
+# Requests that change topics, records, groups, settings, rules, users, tokens, quotas, brokers and voters for somebody:
+# each that is allowed is a line of the audit log.
+ADMINISTRATIVE: Final = frozenset(
+    (19, 20, 21, 30, 31, 33, 34, 37, 38, 39, 40, 42, 43, 44, 45, 47, 49, 51, 57, 64, 80, 81)
+)
 
 Rule = Callable[[RequestAccess, Any], Reduction | None]
 
@@ -71,7 +77,7 @@ class NodeAuthorizer:
 
     def reduce(self, context: AuthorizedContext, request: Request) -> Reduction | None:
         """The part of a request that is allowed; None if all of it is."""
-        return self._rule_of(context.api_key)(self.access_of(context), request)
+        return self._reduce(self.access_of(context), request)
 
     def reduce_for_controller(
         self, principal: Principal, host: str, request: Request, version: int
@@ -87,7 +93,13 @@ class NodeAuthorizer:
             self.events,
             is_controller_listener=True,
         )
-        return self._rule_of(request.API_KEY)(access, request)
+        return self._reduce(access, request)
+
+    def _reduce(self, access: RequestAccess, request: Request) -> Reduction | None:
+        reduction = self._rule_of(access.api_key)(access, request)
+        if access.api_key in ADMINISTRATIVE and (reduction is None or reduction.request is not None):
+            access.tell_administrative_act(request)
+        return reduction
 
     def _rule_of(self, api_key: int) -> Rule:
         rule = self._rules.get(api_key)

@@ -18,6 +18,7 @@ MESSAGES: Final[dict[int, str]] = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
 }
 # Fields of responses that have another name in requests.
 _REQUEST_NAMES: Final = {
@@ -27,7 +28,7 @@ _REQUEST_NAMES: Final = {
 }
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
 _INDEXES: Final = ("partition_index", "partition", "partition_id")
-_IDS: Final = ("group_id", "key", "transactional_id")
+_IDS: Final = ("group_id", "key", "transactional_id", "name")
 
 
 class Reduction(NamedTuple):

@@ -81,6 +81,7 @@ class RequestOrigin(NamedTuple):
 
     principal: Principal
     host: str
+    client_id: str
 
 
 async def decide_for(
@@ -89,9 +90,25 @@ async def decide_for(
     """The response for somebody: what they may not do is denied. Raises NOT_CONTROLLER as `decide` does."""
     authorizer = runtime.authorizer
     if authorizer is None:
-        return await decide(runtime, request, version, origin.principal)
+        return await _decide_within_quota(runtime, request, version, origin)
     runtime.check_active()
     reduction = authorizer.reduce_for_controller(origin.principal, origin.host, request, version)
+    if reduction is None:
+        return await _decide_within_quota(runtime, request, version, origin)
+    response = None
+    if reduction.request is not None:
+        response = await _decide_within_quota(runtime, reduction.request, version, origin)
+    return reduction.merge(response)
+
+
+async def _decide_within_quota(
+    runtime: ControllerRuntime, request: Request, version: int, origin: RequestOrigin
+) -> Any:
+    """The response as far as the quota of changes reaches."""
+    quota = runtime.mutation_quota
+    reduction = None
+    if quota is not None:
+        reduction = quota.reduce(origin.principal.name, origin.client_id, request, version)
     if reduction is None:
         return await decide(runtime, request, version, origin.principal)
     response = None

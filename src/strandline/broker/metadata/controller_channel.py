@@ -114,7 +114,7 @@ class ControllerChannel:
         if runtime is not None and runtime.is_active:
             return await decide_for(runtime, request, version, origin)
         envelope = EnvelopeRequest(
-            request_data=_with_header(request, version),
+            request_data=_with_header(request, version, origin.client_id),
             request_principal=encode_principal(origin.principal),
             client_host_address=_address_bytes(origin.host),
         )
@@ -193,9 +193,9 @@ def _address_bytes(host: str) -> bytes:
         return b"\x7f\x00\x00\x01"
 
 
-def _with_header(request: Request, version: int) -> bytes:
+def _with_header(request: Request, version: int, client_id: str) -> bytes:
     header = RequestHeader(
-        request_api_key=request.API_KEY, request_api_version=version, correlation_id=0, client_id="forwarded"
+        request_api_key=request.API_KEY, request_api_version=version, correlation_id=0, client_id=client_id
     )
     data = encode(header, request_header_version(request.FLEXIBLE, version))
     encode_into(request, version, data)

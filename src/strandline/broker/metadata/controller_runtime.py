@@ -20,6 +20,7 @@ from strandline.base.planned import Planned
 from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.metadata.decision_log import events_of, tell
 from strandline.broker.nodes import is_gone
+from strandline.broker.quotas.mutation_quota import MutationQuota
 from strandline.broker.tasks import TaskScope
 from strandline.controller.brokers import (
     Registration,
@@ -71,6 +72,7 @@ class ControllerRuntime:
         self._new_state = new_state
         self.state = new_state()
         self.authorizer: NodeAuthorizer | None = None  # None: everybody may do everything
+        self.mutation_quota: MutationQuota | None = None
         self._clock = clock
         self._network = network
         self._events = events.named(loggers.CONTROLLER)

@@ -15,6 +15,7 @@ from strandline.controller.observers import OBSERVERS
 from strandline.controller.state import apply_to
 from strandline.wire.records.metadata import (
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -34,9 +35,11 @@ class MetadataDelta:
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)
     fenced: list[int] = field(default_factory=list)
     has_configs: bool = False
+    has_quotas: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.removed_topics or self.partitions or self.fenced or self.has_configs)
+        has_settings = self.has_configs or self.has_quotas
+        return bool(self.removed_topics or self.partitions or self.fenced or has_settings)
 
 
 class MetadataPublisher:
@@ -78,6 +81,8 @@ class MetadataPublisher:
                 topic = self._image.topics.get(message.resource_name)
                 if message.name == OBSERVERS and topic is not None:
                     self._delta.partitions |= {(topic.name, index): None for index in topic.partitions}
+            case ClientQuotaRecord():
+                self._delta.has_quotas = True
             case _:
                 pass
 
@@ -106,7 +111,7 @@ class MetadataPublisher:
         for resource in old_configs:
             if resource not in self._image.configs:
                 self._configs.set_overrides(*resource, {})
-        self._delta.has_configs = True
+        self._delta.has_configs = self._delta.has_quotas = True
         if self._runtime is not None:
             self._runtime.snapshot_loaded(records, end_offset)
         self.published(end_offset)

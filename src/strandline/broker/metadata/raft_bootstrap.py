@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.metadata.publisher import MetadataPublisher
@@ -28,8 +29,10 @@ from strandline.quorum.voters import DYNAMIC_VERSION, UNKNOWN_DIRECTORY, Endpoin
 from strandline.storage import names
 from strandline.storage.directory import LogDirectory, UnusableDirectory, identity_of
 from strandline.storage.files import FileTable
-from strandline.wire.records.metadata import UserScramCredentialRecord
+from strandline.wire.records.metadata import AccessControlEntryRecord, UserScramCredentialRecord
 from strandline.wire.schema import Message
+
+_BOOTSTRAPPED: Final = (UserScramCredentialRecord, AccessControlEntryRecord)
 
 
 def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRuntime | None:
@@ -52,12 +55,12 @@ def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRunti
 
 
 def _users_of_bootstrap(node: NodeContext) -> tuple[Message, ...]:
-    """The users that `format --add-scram`, ours or Kafka's, wrote for a cluster that begins."""
+    """Users that `format --add-scram`, ours or Kafka's, wrote for a cluster that begins, and rules for its tests."""
     path = f"{metadata_directory(node.config)}/{BOOTSTRAP_FILE}"
     if not node.disk.exists(path):
         return ()
     records = records_of_snapshot(node.disk.read(path))
-    return tuple(record for record in records if isinstance(record, UserScramCredentialRecord))
+    return tuple(record for record in records if isinstance(record, _BOOTSTRAPPED))
 
 
 def metadata_directory(config: BrokerConfig) -> str:
@@ -199,6 +202,6 @@ def quorum_file(now_ms: int, voters: VoterSet) -> tuple[str, bytes]:
     return path, render_snapshot((), now_ms, 0, DYNAMIC_VERSION, voters)
 
 
-def bootstrap_file(now_ms: int, users: Sequence[UserScramCredentialRecord] = ()) -> tuple[str, bytes]:
+def bootstrap_file(now_ms: int, users: Sequence[Message] = ()) -> tuple[str, bytes]:
     """Name and contents of the file with which a new cluster's metadata begins."""
     return BOOTSTRAP_FILE, render_snapshot((*bootstrap_records(), *users), now_ms, 0)

@@ -16,28 +16,27 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from struct import Struct
 from types import CoroutineType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from strandline.broker.node_context import NodeContext
 from strandline.broker.security.authentication import Authentication
-from strandline.broker.server.connection_limits import ConnectionLimits, RequestMemory
-from strandline.broker.server.pending_response import Finished, Handled, PendingResponse
-from strandline.broker.server.request_batching import RequestBatcher
-from strandline.broker.server.request_context import API_VERSIONS, Body, RequestContext, read_header
-from strandline.broker.tasks import TaskScope
-from strandline.ports.clock import Clock
+from strandline.broker.server.pending_response import Finished, PendingResponse
+from strandline.broker.server.request_context import (
+    API_VERSIONS,
+    Body,
+    RequestContext,
+    read_header,
+    read_whole,
+)
+from strandline.broker.server.server_context import ServerContext
 from strandline.ports.network import Connection
 from strandline.rpc.frames import BadFrame, FrameReader
 from strandline.security.principal import ANONYMOUS
 from strandline.storage.segment import Slice
-from strandline.telemetry.events import Events
-from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
+from strandline.telemetry.request_metrics import RequestTimes
 from strandline.wire.api_index import API_INDEX
 from strandline.wire.codec import DecodeError, EncodeError
 
@@ -54,32 +53,6 @@ _ADVICE: Final = {
 }
 _RESPONSE_HEAD: Final = Struct(">ii")
 _TAGGED_RESPONSE_HEAD: Final = Struct(">iix")
-
-
-class Dispatcher(Protocol):
-    """The dispatch of requests to handlers: see `dispatch.Dispatch`."""
-
-    flexible: frozenset[tuple[int, int]]  # keys and versions whose headers have tagged fields
-
-    def handle(self, context: RequestContext) -> Handled: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerContext:
-    """What every connection of a node shares."""
-
-    node: NodeContext
-    clock: Clock
-    events: Events
-    connection_events: Events
-    request_events: Events
-    tasks: TaskScope
-    requests: RequestMetrics
-    dispatch: Dispatcher
-    batcher: RequestBatcher
-    memory: RequestMemory
-    limits: ConnectionLimits
-    request_bytes_max: int
 
 
 class ClientConnection:
@@ -100,6 +73,7 @@ class ClientConnection:
         self._is_paused = False
         self._gathered: bytearray | None = None  # responses, while requests that came together are handled
         self._is_deferred = False  # what was received is handled at the end of this iteration of the loop
+        self._muted: asyncio.TimerHandle | None = None  # over a quota: nothing is read for a time
         self._is_held = False  # over the limit of connections: not served yet
         self._charged = 0
         self._is_incomplete = False  # a part of a request is here
@@ -299,6 +273,9 @@ class ClientConnection:
             self.interrupt_long_poll()
         if self._server.request_events.is_debug:
             self._tell_request(context)
+        quotas = self._server.quotas
+        if quotas.is_active:
+            context.quota_client_id = context.client_id or ""
         try:
             handled = self._server.dispatch.handle(context)
         except EncodeError as error:
@@ -312,6 +289,9 @@ class ClientConnection:
                 context.times.at_once(now - started_at)
             else:
                 context.times.waited(started_at - arrived_at, now - started_at, 0.0)
+            if quotas.is_active:
+                context.started_at, context.handled_at = started_at, now
+                handled = quotas.throttled(context, handled)
             if handled is not None:
                 self._send(context, handled)
             return
@@ -362,6 +342,8 @@ class ClientConnection:
 
     def _complete(self, context: RequestContext, response: Body | None) -> None:
         queue = self._waiting
+        if self._server.quotas.is_active:
+            response = self._server.quotas.throttled(context, response)
         context.is_complete = True
         now = self._clock.monotonic()
         if len(queue) == 1:  # as it is with most
@@ -409,7 +391,7 @@ class ClientConnection:
                 if type(part) is not Slice:
                     head += part  # type: ignore[arg-type]
                 elif part.size < SENT_FROM_FILE_MIN:
-                    head += _read(part)
+                    head += read_whole(part)
                     if len(head) > GATHERED_BYTES_MAX:
                         self._send_gathered()
                         connection.send(head)
@@ -438,9 +420,22 @@ class ClientConnection:
     # Pushing back
 
     def _must_pause(self) -> bool:
-        if self._is_exclusive or len(self._waiting) >= WAITING_MAX:
+        if self._is_exclusive or self._muted is not None or len(self._waiting) >= WAITING_MAX:
             return True
         return self._connection is not None and self._connection.unsent_bytes > SEND_BYTES_HIGH
+
+    def mute(self, seconds: float) -> None:
+        """Reads nothing for a time: the client is over a quota. What was longer before stays so."""
+        loop = asyncio.get_running_loop()
+        if self._muted is None or self._muted.when() < loop.time() + seconds:
+            if self._muted is not None:
+                self._muted.cancel()
+            self._muted = loop.call_later(seconds, self._unmute)
+            self._pause()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._resume()
 
     def _pause(self) -> None:
         if not self._is_paused and self._connection is not None:
@@ -483,10 +478,3 @@ class ClientConnection:
         self._server.connection_events.warn(text, peer=self.peer_address, listener=self.listener, why=why)
         if self._connection is not None:
             self._connection.abort()
-
-
-def _read(part: Slice) -> bytes:
-    data = part.file.read_at(part.position, part.size)
-    if len(data) != part.size:
-        raise OSError(errno.EIO, "the file is shorter than the region that was promised", part.file.path)
-    return data

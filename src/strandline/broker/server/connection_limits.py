@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import Final, Literal, Protocol
 
 from strandline.broker.node_context import NodeContext
 from strandline.broker.periodic_tasks import NEVER_MS
+from strandline.broker.quotas.connection_rates import ConnectionRates
 
 _IDLE_CHECKS_PER_LIMIT: Final = 4
 # A request that arrives more slowly than this, beyond its timeout, is given up.
@@ -136,6 +139,9 @@ class ConnectionLimits:
         self._held: dict[LimitedConnection, None] = {}
         self._by_address: dict[str, int] = {}
         self._addresses: dict[LimitedConnection, str] = {}
+        self._rates = ConnectionRates(node)
+        # Over the rate at which connections may come: served, or closed, when their time has come.
+        self._delayed: dict[LimitedConnection, asyncio.TimerHandle] = {}
         self._is_serving = True
         self.opened_count = self.ended_count = 0
 
@@ -144,7 +150,7 @@ class ConnectionLimits:
 
     @property
     def held_count(self) -> int:
-        return len(self._held)
+        return len(self._held) + len(self._delayed)
 
     def count_by_listener(self) -> dict[str, int]:
         """How many connections are open on each listener."""
@@ -170,12 +176,29 @@ class ConnectionLimits:
             return "refuse"
         if connection.is_controller_listener:
             self._quorum[connection] = None
-        elif self._is_serving and (self._is_protected(connection) or self._has_place()):
+            return "serve"
+        is_protected = self._is_protected(connection)
+        admission = self._rates.admit(connection.listener, address.strip("[]"), is_protected=is_protected)
+        if admission.delay_s > 0:
+            end = connection.close if admission.is_refused else partial(self._come, connection)
+            loop = asyncio.get_running_loop()
+            self._delayed[connection] = loop.call_later(admission.delay_s, end)
+            return "hold"
+        if self._is_serving and (self._is_protected(connection) or self._has_place()):
             self._served[connection] = None
         else:
             self._held[connection] = None
             return "hold"
         return "serve"
+
+    def _come(self, connection: LimitedConnection) -> None:
+        """A connection has waited for as long as the rate wants it."""
+        del self._delayed[connection]
+        self._held[connection] = None
+        if self._is_serving and self._is_protected(connection):
+            self._serve(connection)
+        else:
+            self.serve_held()
 
     def _is_protected(self, connection: LimitedConnection) -> bool:
         return connection.listener == self._protected_listener
@@ -198,6 +221,9 @@ class ConnectionLimits:
             self._by_address[address] -= 1
             if not self._by_address[address]:
                 del self._by_address[address]
+        delayed = self._delayed.pop(connection, None)
+        if delayed is not None:
+            delayed.cancel()
         self._held.pop(connection, None)
         self._served.pop(connection, None)
         self._quorum.pop(connection, None)
@@ -237,5 +263,5 @@ class ConnectionLimits:
         return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 
     def close_all(self) -> None:
-        for connection in [*self._held, *self._served, *self._quorum]:
+        for connection in [*self._delayed, *self._held, *self._served, *self._quorum]:
             connection.close()

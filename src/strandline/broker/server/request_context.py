@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, Final, Protocol
@@ -48,6 +49,10 @@ class ClientChannel(Protocol):
 
     def close(self) -> None: ...
 
+    def mute(self, seconds: float) -> None:
+        """Reads nothing from the client for a time."""
+        ...
+
     def completed(self, request: RequestContext, body: Body) -> None:
         """A response that was pending is known."""
         ...
@@ -73,6 +78,7 @@ class RequestContext:
         "is_complete",
         "pending",
         "position",
+        "quota_client_id",
         "response",
         "started_at",
         "times",
@@ -101,6 +107,7 @@ class RequestContext:
         self.pending: Cancellable | None = None
         self.times = times
         # When it came, when its handler was called and when that was done: known of requests that wait.
+        self.quota_client_id: str  # known where there are quotas
         self.arrived_at: float
         self.started_at: float
         self.handled_at: float
@@ -139,6 +146,14 @@ class RequestContext:
             completed_at - self.handled_at,
             now - completed_at,
         )
+
+
+def read_whole(part: Slice) -> bytes:
+    """The bytes of a region of a file; OSError if there are fewer than was promised."""
+    data = part.file.read_at(part.position, part.size)
+    if len(data) != part.size:
+        raise OSError(errno.EIO, "the file is shorter than the region that was promised", part.file.path)
+    return data
 
 
 def read_header(

@@ -7,7 +7,8 @@ from typing import Final
 
 from strandline.broker.security.authentication import Authentication
 from strandline.broker.security.listener_security import ListenerSecurity
-from strandline.broker.server.connection import ClientConnection, ServerContext
+from strandline.broker.server.connection import ClientConnection
+from strandline.broker.server.server_context import ServerContext
 from strandline.ports.network import Connection
 from strandline.ports.tls import TlsError
 from strandline.security.exchange import AuthenticationFailed

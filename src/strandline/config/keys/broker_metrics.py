@@ -72,16 +72,16 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     accepted("kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW).documented(
         "How often the older reporters are asked for their figures."
     ),
-    accepted("quota.window.num", INT, 11, at_least(1), LOW).documented(
+    active("quota.window.num", INT, 11, at_least(1), LOW).documented(
         "Samples kept to measure the traffic of clients."
     ),
-    accepted("quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
+    active("quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
         "Length of a sample with which the traffic of clients is measured."
     ),
-    accepted("controller.quota.window.num", INT, 11, at_least(1), LOW).documented(
+    active("controller.quota.window.num", INT, 11, at_least(1), LOW).documented(
         "Samples kept to measure how many partitions clients create and delete."
     ),
-    accepted("controller.quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
+    active("controller.quota.window.size.seconds", INT, 1, at_least(1), LOW).documented(
         "Length of a sample with which the creation and deletion of partitions is measured."
     ),
     accepted("client.quota.callback.class", CLASS, None, None, LOW).documented(

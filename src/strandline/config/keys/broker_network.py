@@ -69,7 +69,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     active("max.connections.per.ip.overrides", STRING, "", None, MEDIUM, CLUSTER_WIDE).documented(
         "Other limits for some addresses, as host:count,host:count."
     ),
-    accepted("max.connection.creation.rate", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
+    active("max.connection.creation.rate", INT, INT_MAX, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "Most new connections a second on this broker. Beyond it, accepting is delayed."
     ),
     active("connections.max.idle.ms", LONG, 600_000, None, MEDIUM).documented(

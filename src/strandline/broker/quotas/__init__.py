@@ -1,0 +1,1 @@
+"""How much clients may use: bytes, time of the loop, changes of topics, new connections."""

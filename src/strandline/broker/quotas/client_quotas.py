@@ -1,0 +1,170 @@
+"""Quotas of clients at work: a client over its quota is told so, and nothing is read from it for a time (KIP-124, 219).
+
+1. `producer_byte_rate` counts the bytes of Produce requests, `consumer_byte_rate` those of responses to consumers.
+2. `request_percentage` counts the time in which this broker's loop works for a client's requests; 100 is all of it.
+   Requests of other nodes do not count.
+3. The response is sent at once, with `throttle_time_ms`; then the connection is muted. A forwarded request is throttled
+   by what the controller says, if that is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
+from struct import Struct
+from typing import Any, Final, Protocol
+
+from strandline.base.acls import AclOperation
+from strandline.base.buffers import Buffer
+from strandline.base.quota_windows import RateWindow
+from strandline.broker.authorization.requirement import Requirement
+from strandline.broker.node_context import NodeContext
+from strandline.broker.quotas.limits import QuotaLimit, QuotaLimits
+from strandline.controller.client_quotas import (
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+)
+from strandline.storage.segment import Slice
+from strandline.wire.api_index import API_INDEX
+
+_PRODUCE: Final = 0
+_FETCH: Final = 1
+_INT32: Final = Struct(">i")
+_UNTHROTTLED: Final = bytes(4)
+_ALL_PERCENT: Final = 100.0
+_THROTTLE_MS_MAX: Final = 2**31 - 1
+_OF_CLIENTS: Final = frozenset(
+    (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
+)
+
+Body = Sequence[Buffer | Slice]
+
+
+class ThrottledRequest(Protocol):
+    """A request whose response is about to leave: a `RequestContext`."""
+
+    api_key: int
+    api_version: int
+    body: memoryview
+    connection: Any
+    times: Any
+    started_at: float
+    handled_at: float
+    quota_client_id: str
+
+
+class ClientQuotas:
+    def __init__(self, node: NodeContext, requirements: dict[int, Requirement]) -> None:
+        self._clock = node.clock
+        self._image = node.image
+        self._requirements = requirements
+        self._width_s = float(node.config.int("quota.window.size.seconds"))
+        self._samples = node.config.int("quota.window.num")
+        new_window = partial(RateWindow, self._width_s, self._samples)
+        self._producers = QuotaLimits(node.image, PRODUCER_BYTE_RATE, new_window)
+        self._consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
+        self._requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
+        self._places: dict[tuple[int, int], int | None] = {}
+        # False while there is no quota for clients: then nothing here is called.
+        self.is_active = False
+
+    def follow(self) -> None:
+        """Quotas have changed."""
+        self.is_active = any(
+            not _OF_CLIENTS.isdisjoint(quotas) for quotas in self._image.client_quotas.values()
+        )
+
+    def fetch_bytes_max(self, context: ThrottledRequest) -> int | None:
+        """The most that a consumer may have at a time: what its quota allows in the window; None without a quota."""
+        client_id = getattr(context, "quota_client_id", "")
+        limit = self._consumers.of(context.connection.principal.name, client_id)
+        return None if limit is None else max(int(limit.rate * self._width_s * (self._samples - 1)), 1)
+
+    def throttled(self, context: ThrottledRequest, response: Body | None) -> Body | None:
+        """The response with the time for which its client is throttled, if it is; then the connection is muted."""
+        if context.connection.is_controller_listener or not hasattr(context, "quota_client_id"):
+            return response  # of another node, or from before there were quotas
+        throttle_s = self._record(context, response)
+        if response is None:
+            if throttle_s > 0:
+                context.connection.mute(throttle_s)
+            return None
+        place = self._place(context.api_key, context.api_version)
+        head = response[0] if response else b""
+        if place is None or isinstance(head, Slice):
+            if throttle_s > 0:
+                context.connection.mute(throttle_s)
+            return response
+        at = place if place >= 0 else len(head) + place
+        (told_ms,) = _INT32.unpack_from(head, at) if place >= 0 else (0,)
+        throttle_ms = min(max(round(throttle_s * 1000), told_ms), _THROTTLE_MS_MAX)
+        if throttle_ms <= 0:
+            return response
+        context.connection.mute(throttle_ms / 1000)
+        if bytes(head[at : at + 4]) != _UNTHROTTLED and place < 0:
+            return response  # tagged fields stand at the end: it is muted without being told
+        patched = bytearray(head)
+        _INT32.pack_into(patched, at, throttle_ms)
+        return (patched, *response[1:])
+
+    def _record(self, context: ThrottledRequest, response: Body | None) -> float:
+        """Counts what a request has used; how long its client is to be throttled."""
+        user, client_id, key = context.connection.principal.name, context.quota_client_id, context.api_key
+        now = self._clock.monotonic()
+        throttle_s = 0.0
+        if key == _PRODUCE:
+            throttle_s = _used(self._producers.of(user, client_id), len(context.body), now)
+        elif key == _FETCH:
+            if context.times.followers is None:
+                return 0.0  # these times are of followers
+            if response is not None:
+                throttle_s = _used(self._consumers.of(user, client_id), _size_of(response), now)
+        if response is None or self._is_exempt(key):
+            return throttle_s
+        percent = (context.handled_at - context.started_at) * _ALL_PERCENT
+        by_time_s = _used(self._requests.of(user, client_id), percent, now)
+        return max(throttle_s, min(by_time_s, self._width_s))
+
+    def _is_exempt(self, api_key: int) -> bool:
+        requirement = self._requirements.get(api_key)
+        return requirement is not None and requirement.operation == AclOperation.CLUSTER_ACTION
+
+    def _place(self, api_key: int, version: int) -> int | None:
+        """Where `throttle_time_ms` stands in a response, from the end if that is negative; None where it has none."""
+        if (api_key, version) not in self._places:
+            self._places[api_key, version] = throttle_time_place(api_key, version)
+        return self._places[api_key, version]
+
+
+def _used(limit: QuotaLimit[RateWindow] | None, value: float, now: float) -> float:
+    if limit is None:
+        return 0.0
+    limit.window.record(value, now)
+    return limit.window.throttle_s(limit.rate, now)
+
+
+def _size_of(response: Body) -> int:
+    return sum(part.size if isinstance(part, Slice) else len(part) for part in response)
+
+
+def throttle_time_place(api_key: int, version: int) -> int | None:
+    """The place of `throttle_time_ms` in the bytes of a response, if it does not depend on its contents."""
+    known = API_INDEX[api_key]
+    module = import_module(f"strandline.wire.api.{known.module}")
+    cls = getattr(module, f"{known.name}Response")
+    fields = [field for field in cls.FIELDS if version in field.versions and version not in field.tagged]
+    names = [field.name for field in fields]
+    if "throttle_time_ms" not in names:
+        return None
+    number = names.index("throttle_time_ms")
+    if all(field.type.size for field in fields[:number]):
+        place: int = sum(field.type.size for field in fields[:number])
+        return place
+    # Of those with tagged fields, which would come after it, only Produce: it has them with some errors.
+    has_tagged = any(version in field.tagged for field in cls.FIELDS)
+    if number == len(fields) - 1 and (not has_tagged or api_key == _PRODUCE):
+        return -5 if version in cls.FLEXIBLE else -4
+    return None

@@ -1,0 +1,80 @@
+"""How fast connections may come: `max.connection.creation.rate` of broker and listener, and quotas of addresses.
+
+A connection over the rate of the broker or its listener is served later. One over the quota of its address
+(`connection_creation_rate`, KIP-612) is closed, after as long as it takes until another would be in time: a client that
+tries again at once is slowed down.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, NamedTuple
+
+from strandline.base.quota_windows import RateWindow
+from strandline.broker.node_context import NodeContext
+from strandline.config.listener_values import ListenerValues
+from strandline.controller.client_quotas import CONNECTION_CREATION_RATE, IP
+
+_RATE_KEY: Final = "max.connection.creation.rate"
+_UNLIMITED: Final = 2**31 - 1
+# A connection waits at most for this long: Kafka's acceptor sleeps for no longer than a window either.
+_DELAY_S_MAX: Final = 1.0
+_ADDRESSES_MAX: Final = 10_000
+
+
+class Admission(NamedTuple):
+    """How long a new connection waits, and whether it is closed then."""
+
+    delay_s: float
+    is_refused: bool
+
+
+AT_ONCE: Final = Admission(0.0, False)
+
+
+class ConnectionRates:
+    def __init__(self, node: NodeContext) -> None:
+        config = node.config
+        self._node = node
+        self._new_window = partial(
+            RateWindow, float(config.int("quota.window.size.seconds")), config.int("quota.window.num")
+        )
+        self._by_place: dict[str, RateWindow] = {}  # by the name of the listener; of all of them, empty
+        self._by_address: dict[str, RateWindow] = {}
+
+    def admit(self, listener: str, address: str, *, is_protected: bool) -> Admission:
+        """Counts a new connection. Brokers that have a listener of their own do not wait for clients."""
+        now = self._node.clock.monotonic()
+        refused_s = self._by_quota(address, now)
+        if refused_s > 0:
+            return Admission(min(refused_s, _DELAY_S_MAX), True)
+        values = ListenerValues(self._node.configs, listener)
+        rates = [(listener, values.value(_RATE_KEY))]
+        if not is_protected:
+            rates.append(("", self._node.configs.broker_value(_RATE_KEY)))
+        delay_s = max(self._by_rate(place, rate, now) for place, rate in rates)
+        return Admission(min(delay_s, _DELAY_S_MAX), False) if delay_s > 0 else AT_ONCE
+
+    def _by_rate(self, place: str, rate: object, now: float) -> float:
+        if not isinstance(rate, int) or rate >= _UNLIMITED or rate <= 0:
+            return 0.0
+        window = self._by_place.setdefault(place, self._new_window())
+        window.record(1, now)
+        return window.throttle_s(rate, now)
+
+    def _by_quota(self, address: str, now: float) -> float:
+        quotas = self._node.image.client_quotas
+        if not quotas:
+            return 0.0
+        own = quotas.get(((IP, address),), {}).get(CONNECTION_CREATION_RATE)
+        rate = own if own is not None else quotas.get(((IP, None),), {}).get(CONNECTION_CREATION_RATE)
+        if rate is None:
+            return 0.0
+        if len(self._by_address) >= _ADDRESSES_MAX:
+            self._by_address = {}
+        window = self._by_address.setdefault(address, self._new_window())
+        window.record(1, now)
+        throttle_s = window.throttle_s(rate, now)
+        if throttle_s > 0:
+            window.record(-1, now)  # it is not served, and does not count
+        return throttle_s
