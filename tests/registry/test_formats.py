@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from google.protobuf import descriptor_pb2
 
+from strandline.registry.formats.parsing import parse_schema
 from tests.registry.conftest import Rest
 
 ADDRESS = {"type": "object", "properties": {"street": {"type": "string"}}, "additionalProperties": False}
