@@ -162,9 +162,9 @@ def test_what_does_not_fit_is_refused_and_what_does_not_decode_is_told(
     assert run(strandline_broker, strandline_registry, *arguments, "--keep-going") == 1
     assert run(strandline_broker, strandline_registry, "produce", "nowhere", "--schema", "latest") == 4
     send(strandline_broker, subject, b"plain")
-    send(strandline_broker, subject, b"\0\x7f\0\0\0unknown")
+    send(strandline_broker, subject, b"\0\0\x0f\0\0unknown")
     send(strandline_broker, subject, None)
     lines, said = printed(subject)
     assert [line for line in lines if line.startswith("{")] == ['{"id": 1}', '{"id": 1}', '{"id": 3}']
     assert "plain" in lines
-    assert "the registry has no /schemas/ids/2130706432" in said
+    assert "the registry has no /schemas/ids/983040" in said
