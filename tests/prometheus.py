@@ -93,6 +93,6 @@ def _is_up(url: str) -> bool:
 
 def soon(condition: Callable[[], bool], said: Callable[[], object]) -> None:
     try:
-        wait_until(condition, 40)
+        wait_until(condition, 90)  # of which a quiet machine needs a tenth
     except TimeoutError:
         raise AssertionError(f"it did not come true; there is {said()}") from None

@@ -6,13 +6,18 @@ The lists are what Strimzi's dashboards of Kafka, KRaft and its exporter, and th
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from confluent_kafka import Consumer, Producer
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open_metrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from strandline.cli.metrics import rules
+from strandline.cli.metrics.dashboard import dashboard
 from strandline.client.errors import KafkaError
 from strandline.client.sync import Admin
 from strandline.testing.clusters import Cluster, cluster, wait_until
@@ -91,6 +96,7 @@ KAFKA_EXPORTER = {
     "kafka_topic_partition_leader_is_preferred": {"topic", "partition"},
     "kafka_topic_partition_under_replicated_partition": {"topic", "partition"},
 }
+METRIC = re.compile(r"\b(?:kafka|strandline|process)_\w+")
 OF_GROUP = {"cluster_name", "group"}
 OF_MEMBER = OF_GROUP | {"topic", "partition", "member_host", "consumer_id", "client_id"}
 LAG = {
@@ -154,6 +160,17 @@ def test_every_name_and_label_is_there(nodes: Cluster, names: dict[str, set[str]
     assert not missing
     for name, wanted in names.items():
         assert any(wanted <= set(labels) for labels, _ in found[name]), name
+
+
+def test_every_metric_of_the_shipped_rules_and_dashboard_is_there(nodes: Cluster) -> None:
+    board = json.loads(json.dumps(dashboard()))
+    shown = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    alerts = [rule["expr"] for group in yaml.safe_load(rules())["groups"] for rule in group["rules"]]
+    names = {name for each in (*shown, *alerts) for name in METRIC.findall(each)}
+    assert len(names) > 25
+    found = all_samples(nodes)
+    assert sorted(name for name in names if name not in found) == []
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
 
 
 def test_figures_are_the_truth_and_sums_over_nodes_right(nodes: Cluster) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strandline.base.ids import ZERO_UUID
 from strandline.broker.api.offset_commit_template import CommitRequest, CommitTemplate, with_offsets
 from strandline.groups.committed_offset import OffsetChanges
+from strandline.telemetry.request_metrics import RequestTimes
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -167,7 +168,8 @@ def pattern_of(request: OffsetCommitRequest, version: int) -> CommitTemplate | N
         request = decode(OffsetCommitRequest, version, encode(request, version), 0)
     except EncodeError:
         return None
-    asked, changes = CommitRequest(version, request), changes_of(request)
+    asked = CommitRequest(version, request, RequestTimes("OffsetCommit"))
+    changes = changes_of(request)
     if not CommitTemplate.fits(asked, changes):
         return None
     return CommitTemplate(asked, request, changes, Runtime(), _IMAGE)  # type: ignore[arg-type]

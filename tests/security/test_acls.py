@@ -189,3 +189,34 @@ def test_users_tests_get_a_broker_with_rules() -> None:
         assert produced({"bootstrap.servers": broker.bootstrap}, "orders") == "TOPIC_AUTHORIZATION_FAILED"
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         assert admin.list_topics(timeout=WAIT_S).brokers
+
+
+@pytest.mark.filterwarnings(r"ignore:(read|open)_text is deprecated:DeprecationWarning")
+def test_kafka_python_s_admin_manages_rules() -> None:
+    from kafka.admin import (
+        ACL,
+        ACLFilter,
+        ACLOperation,
+        ACLPermissionType,
+        ACLResourcePatternType,
+        KafkaAdminClient,
+        ResourcePattern,
+        ResourcePatternFilter,
+    )
+    from kafka.admin import ResourceType as Kind
+
+    everything = Acl(resource_type=4, resource_name="kafka-cluster", principal="User:ANONYMOUS", operation=2)
+    with running_broker(acls=[everything]) as broker:
+        admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+        rule = ACL(
+            "User:bob", "*", ACLOperation.READ, ACLPermissionType.ALLOW, ResourcePattern(Kind.TOPIC, "orders")
+        )
+        made = admin.create_acls([rule])
+        assert made["succeeded"] == [rule]
+        orders = ResourcePatternFilter(Kind.TOPIC, "orders", ACLResourcePatternType.MATCH)
+        wanted = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, orders)
+        found, _ = admin.describe_acls(wanted)
+        assert found == [rule]
+        ((_, removed, _),) = admin.delete_acls([wanted])
+        assert removed == [rule]
+        admin.close()

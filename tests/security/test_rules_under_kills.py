@@ -23,6 +23,7 @@ from strandline.testing import Cluster, cluster
 from strandline.testing.process import AUTHORIZER_SETTINGS
 from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest
+from strandline.wire.api.k30_create_acls import AclCreation, CreateAclsRequest
 from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest
 from tests.batches import batch
 from tests.compat.wire import WireClient
@@ -31,6 +32,7 @@ from tests.properties.effort import IS_SOAK
 KILLS = 30 if IS_SOAK else 3
 TOPIC = "denied"
 DENIED = 29
+CLUSTER_AUTHORIZATION_FAILED = 31
 WAIT_S = 40.0
 
 
@@ -148,3 +150,25 @@ def wait_until_shown(settings: dict[str, str], count: int) -> None:
         while len(admin.describe_acls()) != count:
             assert time.monotonic() < deadline
             time.sleep(0.05)
+
+
+def test_a_forwarded_request_keeps_its_user(authorized: Cluster, security: DevelopmentSecurity) -> None:
+    """Whichever broker is asked, the controller knows who asks."""
+    for node in authorized.brokers:
+        with WireClient(node.bootstrap) as client:
+            client.call(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+            token = f"\0{security.user}\0{security.password}".encode()
+            client.call(SaslAuthenticateRequest(auth_bytes=token), 2)
+            creation = AclCreation(
+                resource_type=2,
+                resource_name="*",
+                principal="User:alice",
+                host="*",
+                operation=2,
+                permission_type=3,
+            )
+            response = client.call(CreateAclsRequest(creations=(creation,)), 3)
+        codes = [result.error_code for result in response.results]  # type: ignore[attr-defined]
+        assert codes == [CLUSTER_AUTHORIZATION_FAILED]
+    log = "".join(node.log_text for node in authorized.nodes)
+    assert "denied principal=User:alice operation=ALTER resource=CLUSTER:kafka-cluster host=127.0.0.1" in log

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from strandline.cli.exit_codes import UNREACHABLE, USAGE
+from strandline.cli.exit_codes import NOT_FOUND, UNREACHABLE
 from strandline.client.sync import Admin
 from strandline.testing import BrokerProcess, Cluster
 from strandline.testing.clusters import wait_until
@@ -106,8 +106,8 @@ def test_a_node_that_is_not_there_and_a_cluster_that_does_not_answer_are_told(
     with command(
         "cluster", "status", "--bootstrap-server", strandline_broker.bootstrap, "--before-restart", "77"
     ) as nobody:
-        assert nobody.wait() == USAGE
-    assert "There is no node 77" in nobody.err[0]
+        assert nobody.wait() == NOT_FOUND
+    assert "there is no node 77" in nobody.err[0]
     with command("cluster", "status", "--bootstrap-server", "localhost:1", "--timeout", "1") as silent:
         assert silent.wait() == UNREACHABLE
     assert any("see whether the brokers are up" in line for line in silent.err)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import shlex
 import shutil
@@ -16,13 +17,14 @@ from pathlib import Path
 from types import FrameType
 
 from strandline.base.ids import TopicPartition
+from strandline.cli.cluster.control import ControlServer
 from strandline.cli.exit_codes import INTERRUPTED
+from strandline.cli.failures import fail
 from strandline.cli.given_settings import given_settings
 from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
     SECURITY,
-    fail,
     metrics_settings,
     reason,
     secured,
@@ -100,15 +102,30 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
     for number in stop_signals():
         signal.signal(number, on_signal)
     began = time.monotonic()
+    control = ControlServer(cluster.home, {"restart": lambda node: _restart(cluster, node)})
     try:
         cluster.start()
+        control.start()
         started.set()
         registry.start(cluster.bootstrap, cluster.security)
         _stay(cluster, options, asked, began, registry.line)
     finally:
         print("stopping", flush=True)
+        control.stop()
         registry.stop()
         cluster.stop()
+
+
+def _restart(cluster: Cluster, node_id: int) -> None:
+    """Stops a node in order and starts it again; LookupError if there is none of this number."""
+    node = cluster.node(node_id)
+    node.is_restarting = True
+    try:
+        if node.is_running:
+            node.stop()
+        node.start()
+    finally:
+        node.is_restarting = False
 
 
 def _end_at_once(cluster: Cluster, options: argparse.Namespace) -> None:
@@ -125,7 +142,7 @@ def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
     """A sentence for each node that has ended by itself and was not told yet."""
     said = []
     for node in cluster.nodes:
-        if node.is_running:
+        if node.is_running or node.is_restarting:
             told.discard(node.node_id)
         elif node.node_id not in told:
             told.add(node.node_id)
@@ -138,6 +155,8 @@ def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
 def _stay(
     cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float, registry: str
 ) -> None:
+    # The table says which nodes are away; the client's warnings about each attempt would stand around it.
+    logging.getLogger("strandline").addHandler(logging.NullHandler())
     with Admin(cluster.client_settings) as admin:
         is_full = _wait_until_in_sync(admin, asked)
         greeting = _greeting(cluster, options, time.monotonic() - began, is_full, registry)

@@ -32,6 +32,7 @@ _SUBJECTS: Final = {
     "quorum": "QuorumAdmin",
     "producers": "ProducerAdmin",
     "access": "AccessAdmin",
+    "tokens": "TokenAdmin",
 }
 
 Work = Callable[["Admin", argparse.Namespace], Awaitable[int]]

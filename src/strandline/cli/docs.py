@@ -63,7 +63,8 @@ def command_line() -> str:
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.cli.serving import fail, reason
+    from strandline.cli.failures import fail
+    from strandline.cli.serving import reason
 
     for name, text in pages().items():
         if options.write is None:

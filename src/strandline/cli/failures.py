@@ -23,6 +23,12 @@ def say_error(message: object) -> None:
     print(f"strandline: {message}", file=sys.stderr, flush=True)
 
 
+def fail(message: object) -> int:
+    """Says why nothing was done, and returns the exit code for that."""
+    say_error(message)
+    return USAGE
+
+
 def usage(message: str) -> CommandError:
     """An error for options or values that cannot be meant."""
     return CommandError(message, USAGE)

@@ -7,9 +7,9 @@ import json
 
 from strandline.base.ids import parse_uuid, uuid_text
 from strandline.broker.metadata.raft_bootstrap import initial_voter
+from strandline.cli.failures import fail
 from strandline.cli.given_settings import read_settings
 from strandline.cli.node.scram_users import parse_scram_user
-from strandline.cli.serving import fail
 from strandline.config import BrokerConfig, InvalidConfig
 from strandline.config.addresses import parse_voter
 from strandline.node import directories, launcher

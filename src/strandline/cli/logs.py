@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import shutil
@@ -12,10 +11,14 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from strandline.cli.arguments import offset, seconds
-from strandline.cli.serving import fail
+from strandline.cli.arguments import offset
+from strandline.cli.connection import add_connection, run
+from strandline.cli.failures import fail
+
+if TYPE_CHECKING:
+    from strandline.client import Admin
 
 _TIMESTAMP_MAX: Final = 2**63 - 1
 
@@ -81,12 +84,7 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
     )
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
     at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
-    at.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
-    )
-    at.add_argument(
-        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for each call (default: 30)"
-    )
+    add_connection(at)
     for parser in (dump, verify, repair, scrub, at):
         parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
 
@@ -340,24 +338,21 @@ def _time(ms: int) -> str:
 
 
 def _at(options: argparse.Namespace) -> int:
-    from strandline.client.errors import KafkaError
-
     try:
         timestamp = _milliseconds(options.time)
     except ValueError:
         return fail(f"--time {options.time}: give 2026-01-31T12:00:00Z, or milliseconds since 1970")
-    try:
-        rows = asyncio.run(_offsets_at(options, timestamp))
-    except KafkaError as error:
-        print(f"strandline: {error}", file=sys.stderr)
-        return 1
-    for row in rows:
-        if options.json:
-            print(json.dumps(row))
-        else:
-            when = "the end" if row["timestamp"] is None else _iso(row["timestamp"])
-            print(f"{row['topic']}-{row['partition']}  {row['offset']:>12}  {when}")
-    return 0
+
+    async def look(admin: Admin, options: argparse.Namespace) -> int:
+        for row in await _offsets_at(admin, options, timestamp):
+            if options.json:
+                print(json.dumps(row))
+            else:
+                when = "the end" if row["timestamp"] is None else _iso(row["timestamp"])
+                print(f"{row['topic']}-{row['partition']}  {row['offset']:>12}  {when}")
+        return 0
+
+    return run(options, look, "topics")
 
 
 def _milliseconds(text: str) -> int:
@@ -378,27 +373,21 @@ def _iso(milliseconds: int) -> str:
         return f"{milliseconds} ms"
 
 
-async def _offsets_at(options: argparse.Namespace, timestamp: int) -> list[dict[str, Any]]:
+async def _offsets_at(admin: Admin, options: argparse.Namespace, timestamp: int) -> list[dict[str, Any]]:
     from strandline.base.ids import TopicPartition
-    from strandline.client.admin.admin import Admin
     from strandline.client.admin.topics import LATEST
 
-    settings = {
-        "bootstrap.servers": options.bootstrap_server,
-        "default.api.timeout.ms": int(options.timeout * 1000),  # for the start, which is a call too
-    }
-    async with Admin(settings) as admin:
-        topics = options.topic or await admin.list_topics(timeout=options.timeout)
-        described = await admin.describe_topics(topics, timeout=options.timeout)
-        partitions = [
-            TopicPartition(name, partition.partition)
-            for name, topic in sorted(described.items())
-            for partition in topic.partitions
-        ]
-        wanted = dict.fromkeys(partitions, timestamp)
-        found = await admin.list_offsets(wanted, timeout=options.timeout)
-        missing = {partition: LATEST for partition in partitions if found[partition].offset < 0}
-        ends = await admin.list_offsets(missing, timeout=options.timeout) if missing else {}
+    topics = options.topic or await admin.list_topics(timeout=options.timeout)
+    described = await admin.describe_topics(topics, timeout=options.timeout)
+    partitions = [
+        TopicPartition(name, partition.partition)
+        for name, topic in sorted(described.items())
+        for partition in topic.partitions
+    ]
+    wanted = dict.fromkeys(partitions, timestamp)
+    found = await admin.list_offsets(wanted, timeout=options.timeout)
+    missing = {partition: LATEST for partition in partitions if found[partition].offset < 0}
+    ends = await admin.list_offsets(missing, timeout=options.timeout) if missing else {}
     return [
         {
             "topic": partition.topic,

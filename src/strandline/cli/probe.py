@@ -18,7 +18,7 @@ from strandline.cli.exit_codes import FAILED, UNREACHABLE
 
 if TYPE_CHECKING:
     from strandline.client import Consumer, Producer
-    from strandline.node.http.messages import HttpRequest, HttpResponse
+    from strandline.telemetry.exposition import Family
     from strandline.telemetry.histogram import Histogram
 
 STEPS: Final = ("produce", "read_back", "commit")
@@ -72,10 +72,13 @@ class Probe:
     async def run(self) -> int:
         from strandline.client import Consumer, Producer
         from strandline.client.errors import KafkaError
+        from strandline.node.http.metrics_page import metrics_handler
         from strandline.node.http.server import HttpServer
 
         options = self._options
-        server = HttpServer(self._respond, lambda error: print(f"strandline: {error!r}", file=sys.stderr))
+        server = HttpServer(
+            metrics_handler(self._families), lambda error: print(f"strandline: {error!r}", file=sys.stderr)
+        )
         if options.metrics_port is not None:
             await server.listen("localhost", options.metrics_port)
             print(f"metrics are at http://localhost:{server.port}/metrics", file=sys.stderr, flush=True)
@@ -156,19 +159,14 @@ class Probe:
                 flush=True,
             )
 
-    async def _respond(self, request: HttpRequest) -> HttpResponse:
+    def _families(self) -> list[Family]:
         from strandline.broker.telemetry.times import histogram_family
-        from strandline.node.http.messages import HttpResponse
-        from strandline.telemetry.exposition import TEXT, counter, labels, render
+        from strandline.telemetry.exposition import counter, labels
 
-        if request.segments != ("metrics",):
-            return HttpResponse.text("there is /metrics\n", 404)
         found = [(labels(step=step), times) for step, times in self.times.items()]
-        families = [
+        return [
             counter("strandline_probe_records_total", "Records that were written.", self.sent),
             counter("strandline_probe_lost_total", "Records that were written and not read back.", self.lost),
             counter("strandline_probe_failed_total", "Rounds that failed.", self.failed),
             histogram_family("strandline_probe_seconds", "How long the steps took.", found),
         ]
-        text = "".join(render(families, is_open_metrics=False, series_max=10_000))
-        return HttpResponse(content_type=TEXT, body=text.encode())

@@ -6,7 +6,6 @@ import argparse
 import errno
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
+from strandline.cli.failures import fail
 from strandline.cli.given_settings import given_settings, read_settings
 from strandline.cli.registry_child import RegistryChild
 from strandline.config import InvalidConfig
@@ -199,8 +199,3 @@ def reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return error.strerror + _PORT_IN_USE
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
-
-
-def fail(message: str) -> int:
-    print(f"strandline: {message}", file=sys.stderr)
-    return 2

@@ -66,7 +66,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "list": Command("list groups", "groups.list"),
             "describe": Command("committed offsets, lag and who reads", "groups.describe"),
             "members": Command("members and their partitions", "groups.members"),
-            "lag": Command("how far groups are behind, by topic", "groups.lag"),
+            "lag": Command("how far groups are behind (the same as `lag`)", "lag"),
             "reset-offsets": Command("move committed offsets", "groups.reset_offsets"),
             "clone": Command("give another group the same offsets", "groups.clone"),
             "delete": Command("delete groups, or their offsets of topics", "groups.delete"),
@@ -110,7 +110,27 @@ COMMANDS: Final[dict[str, Command | Group]] = {
         },
     ),
     "producers": Command("the producers that partitions remember", "transactions.producers"),
-    "cluster": Command("see whether a cluster is whole, or wait for it", "health"),
+    "cluster": Group(
+        "see whether a cluster is whole, or wait for it",
+        {
+            "status": Command("a cluster on one screen", "cluster.status"),
+            "wait": Command("until nothing is under-replicated", "cluster.wait"),
+        },
+    ),
+    "stop": Command("stop what `up` runs, or one of its nodes", "cluster.stop"),
+    "rolling-restart": Command("restart brokers one by one, with the ISR whole", "cluster.rolling_restart"),
+    "perf": Group(
+        "measure producing, reading and latency",
+        {
+            "produce": Command("how many records a second can be written", "perf.produce"),
+            "consume": Command("how many records a second can be read", "perf.consume"),
+            "latency": Command("from the send of a record to its arrival", "perf.latency"),
+        },
+    ),
+    "debug": Group(
+        "help others to see what happens",
+        {"bundle": Command("configuration, metadata, logs and metrics in one file", "debug.bundle")},
+    ),
     "log": Command("look into logs, and repair them", "logs"),
     "dlq": Group(
         "see dead letters, and put them back",
@@ -123,6 +143,15 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "acls": Command("who may do what", "access.acls"),
     "users": Command("SCRAM credentials of users", "access.users"),
     "quotas": Command("how much users and clients may use", "access.quotas"),
+    "tokens": Group(
+        "delegation tokens",
+        {
+            "create": Command("create a token", "tokens.create"),
+            "list": Command("list tokens", "tokens.list"),
+            "renew": Command("let a token live longer", "tokens.renew"),
+            "expire": Command("end a token", "tokens.expire"),
+        },
+    ),
     "completion": Command("completion of words for bash, zsh and fish", "completion"),
     "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),

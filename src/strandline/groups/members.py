@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from strandline.ports.random import Random
@@ -13,6 +14,8 @@ class Caller(NamedTuple):
     client_id: str
     client_host: str
     api_version: int
+    # Whether it may describe a topic; None where everybody may.
+    may_describe: Callable[[str], bool] | None = None
 
 
 def member_id_for(prefix: str, random: Random) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 
@@ -23,3 +23,21 @@ class Topics(Protocol):
     def partition_count(self, name: str) -> int:
         """0 if there is no such topic."""
         ...
+
+
+class DescribableTopics:
+    """The topics that somebody may describe: a regular expression of theirs finds no others."""
+
+    def __init__(self, topics: Topics, may_describe: Callable[[str], bool]) -> None:
+        self._may_describe = may_describe
+        self._topics = topics
+        self.topic_id = topics.topic_id
+        self.name = topics.name
+        self.partition_count = topics.partition_count
+
+    @property
+    def version(self) -> int:
+        return self._topics.version
+
+    def names(self) -> Iterable[str]:
+        return (name for name in self._topics.names() if self._may_describe(name))

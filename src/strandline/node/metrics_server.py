@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from strandline.broker.broker import Broker
 from strandline.broker.telemetry.burrow import BurrowApi
 from strandline.broker.telemetry.page import MetricsPage
@@ -23,6 +27,8 @@ class MetricsServer:
         self._process = ProcessMetrics()
         self._page: MetricsPage | None = None
         self._burrow: BurrowApi | None = None
+        self._pages_under_way = 0
+        self._collects = True
         self._http = HttpServer(
             self.handle, lambda error: events.error("a request over HTTP failed", error=repr(error))
         )
@@ -62,6 +68,20 @@ class MetricsServer:
             case _:
                 return HttpResponse.text(f"there is nothing at {request.target}; there is {_PATHS}\n", 404)
 
+    @contextmanager
+    def _collector_paused(self) -> Iterator[None]:
+        """Python's collector would go through the samples of a large page again and again, which are no garbage."""
+        if not self._pages_under_way:
+            self._collects = gc.isenabled()
+            gc.disable()
+        self._pages_under_way += 1
+        try:
+            yield
+        finally:
+            self._pages_under_way -= 1
+            if not self._pages_under_way and self._collects:
+                gc.enable()
+
     def _lag(self, request: HttpRequest, path: tuple[str, ...]) -> HttpResponse:
         if not self._broker.is_built or not self._broker.config.is_broker:
             return HttpResponse.text("this node coordinates no groups\n", 503)
@@ -77,6 +97,7 @@ class MetricsServer:
         if self._page is None:
             self._page = self._broker.metrics_page()
             self._page.add(self._process.families)
-        is_open = "application/openmetrics-text" in request.headers.get("accept", "")
-        body = await self._page.text(is_open_metrics=is_open)
+        is_open = request.accepts_open_metrics
+        with self._collector_paused():
+            body = await self._page.text(is_open_metrics=is_open)
         return HttpResponse(content_type=OPEN_METRICS if is_open else TEXT, body=body)

@@ -117,9 +117,11 @@ def _virtual_bytes() -> int:
 
 
 def _open_files() -> int:
+    """Linux has the number as the directory's size since 6.2. To list thousands of them takes milliseconds."""
     for path in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
-            return len(os.listdir(path))
+            counted = os.stat(path).st_size if path.startswith("/proc") else 0
+            return counted or len(os.listdir(path))
     return 0
 
 

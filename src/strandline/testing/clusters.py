@@ -50,6 +50,7 @@ class ClusterNode(BrokerProcess):
     ) -> None:
         super().__init__(data_dir, settings, security)
         self.node_id = node_id
+        self.is_restarting = False  # somebody has stopped it to start it again
         if "broker" not in self.settings["process.roles"]:
             del self.settings["advertised.listeners"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strandline.cli.health import Health, judge
+from strandline.cli.cluster.health import Health, judge
 from strandline.client.net.metadata import PartitionInfo
 
 

@@ -7,7 +7,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from strandline.pipeline.runtime.metrics import Metrics, serving
+from strandline.node.http.metrics_page import metrics_handler, serving_in_a_thread
+from strandline.pipeline.runtime.metrics import Metrics
 from strandline.pipeline.runtime.progress import QueryTotals
 
 
@@ -17,12 +18,20 @@ def test_totals_are_served_as_prometheus_reads_them() -> None:
     totals.records["orders"] = 100
     totals.written["out"] = 95
     metrics.update({"topics": totals.as_json()})
-    with serving(metrics, 0) as port:
+    failed: list[Exception] = []
+    handler = metrics_handler(metrics.families)
+    with serving_in_a_thread(handler, "127.0.0.1", 0, failed.append) as port:
         with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             lines = answer.read().decode().splitlines()
         with pytest.raises(HTTPError, match="404") as refused:
             urlopen(f"http://127.0.0.1:{port}/", timeout=60)
         refused.value.close()
+        with (
+            pytest.raises(OSError, match="in use"),
+            serving_in_a_thread(handler, "127.0.0.1", port, failed.append),
+        ):
+            pass
+    assert failed == []
     labels = 'pipeline="say \\"orders\\"",query="topics"'
     assert f'strandline_pipeline_records_total{{{labels},source="orders"}} 100' in lines
     assert f'strandline_pipeline_written_total{{{labels},topic="out"}} 95' in lines

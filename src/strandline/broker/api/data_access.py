@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from strandline.base.acls import AclOperation, AclResource
 from strandline.base.errors import ErrorCode, KafkaError
 from strandline.broker.api.services import Services
-from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.authorization.reduction import MESSAGES
 from strandline.broker.replication.fetch_sessions import Fetch
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.wire.api.k01_fetch import FetchResponse
 from strandline.wire.codec import encode
+
+_NONE: Final[Mapping[int, KafkaError]] = MappingProxyType({})
+_TOPIC: Final = int(AclResource.TOPIC)
+_WRITE_BIT: Final = 1 << AclOperation.WRITE
+_READ_BIT: Final = 1 << AclOperation.READ
 
 
 def _error(code: ErrorCode) -> KafkaError:
@@ -31,16 +37,25 @@ class ProducedPiece(Protocol):
 
 
 def denied_pieces(
-    access: RequestAccess,
+    authorizer: NodeAuthorizer,
+    context: RequestContext,
     transactional_id: str | None,
     topics: Sequence[ProducedTopic],
     pieces: Sequence[ProducedPiece],
-) -> dict[int, KafkaError]:
+) -> Mapping[int, KafkaError]:
     """The pieces of a Produce that are denied, by their places, and why.
 
     `transactional_id` is that of a request with transactional records; `topics` have empty names where nobody knows
     the id.
     """
+    if transactional_id is None and not authorizer.events.is_debug:
+        operations = authorizer.rights_of(context).operations
+        for topic in topics:
+            if topic.name and not operations(_TOPIC, topic.name) & _WRITE_BIT:
+                break
+        else:
+            return _NONE  # as it is with most
+    access = authorizer.access_of(context)
     if transactional_id is not None and not access.allows(
         AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id
     ):
@@ -63,7 +78,19 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
     """
     if services.authorizer is None:
         return
-    access = services.authorizer.access_of(context)
+    authorizer = services.authorizer
+    if not is_follower and not authorizer.events.is_debug:
+        operations = authorizer.rights_of(context).operations
+        by_id, denied = services.image.topics_by_id, False
+        for partition in fetch.partitions:
+            name = partition.topic
+            if not name and (topic := by_id.get(partition.topic_id)) is not None:
+                name = topic.name
+            partition.is_denied = bool(name) and not operations(_TOPIC, name) & _READ_BIT
+            denied = denied or partition.is_denied
+        if not denied:
+            return  # as it is with most
+    access = authorizer.access_of(context)
     if is_follower:
         is_denied = not access.allows_on_cluster(AclOperation.CLUSTER_ACTION)
         for partition in fetch.partitions:

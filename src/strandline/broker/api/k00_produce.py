@@ -125,9 +125,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         topics = [Topic(services.node.topic_name(topic.topic_id), topic.topic_id) for topic in topics]
     denied: Mapping[int, KafkaError] = _NONE_DENIED
     if services.authorizer is not None:
-        has_transactions = any(_is_transactional(piece.records) for piece in request.pieces)
-        name = request.transactional_id if has_transactions else None
-        denied = denied_pieces(services.authorizer.access_of(context), name, topics, request.pieces)
+        name = request.transactional_id
+        if name is not None and not any(_is_transactional(piece.records) for piece in request.pieces):
+            name = None
+        denied = denied_pieces(services.authorizer, context, name, topics, request.pieces)
     if request.transactional_id is not None:
         return _produce_in_transaction(services, context, request, topics, denied)
     if denied:

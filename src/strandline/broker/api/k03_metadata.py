@@ -30,12 +30,12 @@ from strandline.broker.api.topic_access import (
     topic_operations,
 )
 from strandline.broker.authorization.access import RequestAccess
-from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.pending_response import Handled, count_errors, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import PARTS_AT_ONCE_MAX, build_cooperatively, encode_in_worker
 from strandline.controller.image import TopicState
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
-from strandline.wire.codec import DecodeError, decode, encode
+from strandline.wire.codec import DecodeError, decode
 
 _NEVER_CREATED: Final = frozenset({METADATA_TOPIC, SHARE_GROUPS_TOPIC})
 
@@ -110,7 +110,7 @@ def _respond(
     )
     count = sum(len(topic.partitions) for topic in _topics(services, context, request))
     if count + len(request.topics or ()) <= PARTS_AT_ONCE_MAX:
-        return (encode(_response(services, context, request, list(topics)), context.api_version),)
+        return (encode_counted(_response(services, context, request, list(topics)), context),)
     if not is_all:
         return _make_large(services, context, request, topics)
     kept = _kept(services, context, request, services.image.version)
@@ -139,6 +139,7 @@ async def _make_large(
     """Topics that change meanwhile are shown as they were or as they are, each by itself."""
     made = await build_cooperatively(topics, lambda topic: 1 + len(topic.partitions))
     response = _response(services, context, request, made)
+    count_errors(response, context)
     return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 

@@ -84,7 +84,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 
 def _handle(services: Services, context: RequestContext, request: OffsetCommitRequest) -> Handled:
-    commit = CommitRequest(context.api_version, request)
+    commit = CommitRequest(context.api_version, request, context.times)
     access = access_of(services, context)
     if access is not None and not access.allows_on_group(AclOperation.READ, commit.group_id):
         return _refused(commit, None, KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))

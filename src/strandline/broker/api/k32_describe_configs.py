@@ -19,7 +19,7 @@ from strandline.broker.api.topic_access import access_of
 from strandline.broker.authorization.access import RequestAccess
 from strandline.broker.authorization.admin_rules import denied_config
 from strandline.broker.authorization.reduction import MESSAGES
-from strandline.broker.server.pending_response import Handled
+from strandline.broker.server.pending_response import Handled, count_errors, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext
 from strandline.broker.server.response_cache import build_cooperatively, encode_in_worker
 from strandline.config import DescribedConfig
@@ -44,7 +44,7 @@ from strandline.wire.api.k32_describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from strandline.wire.codec import decode, encode
+from strandline.wire.codec import decode
 
 # Each has some dozens of configs, with their synonyms.
 _RESOURCES_AT_ONCE_MAX: Final = 10
@@ -54,7 +54,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(DescribeConfigsRequest, context.api_version, context.body, context.position)
     results = _results(services, context, request)
     if len(request.resources) <= _RESOURCES_AT_ONCE_MAX:
-        return (encode(_response(list(results)), context.api_version),)
+        return (encode_counted(_response(list(results)), context),)
     return _respond_in_steps(services, context, results)
 
 
@@ -62,7 +62,9 @@ async def _respond_in_steps(
     services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
     made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
-    return (await encode_in_worker(services.node.workers, _response(made), context.api_version),)
+    response = _response(made)
+    count_errors(response, context)
+    return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 
 def _response(results: list[DescribeConfigsResult]) -> DescribeConfigsResponse:

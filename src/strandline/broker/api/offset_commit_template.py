@@ -16,6 +16,7 @@ from strandline.base.buffers import Buffer
 from strandline.base.tuples import new_tuple
 from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.groups.committed_offset import OffsetChanges
+from strandline.telemetry.request_metrics import RequestTimes
 from strandline.wire.api.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -25,6 +26,7 @@ from strandline.wire.api.k08_offset_commit import (
     OffsetCommitResponseTopic,
 )
 from strandline.wire.codec import encode
+from strandline.wire.error_codes import error_codes
 from strandline.wire.records.offset_commits import POSITION
 
 # From here on a leader epoch stands after each offset.
@@ -36,6 +38,7 @@ class CommitRequest:
     """A request without its offsets: its committer, and the partitions."""
 
     __slots__ = (
+        "_times",
         "_written",
         "committer",
         "group_id",
@@ -44,8 +47,9 @@ class CommitRequest:
         "version",
     )
 
-    def __init__(self, version: int, request: OffsetCommitRequest) -> None:
+    def __init__(self, version: int, request: OffsetCommitRequest, times: RequestTimes) -> None:
         self.version = version
+        self._times = times
         self.group_id = request.group_id
         # As `OffsetRequests.check_commit` takes it.
         self.committer = (
@@ -88,7 +92,10 @@ class CommitRequest:
             )
             for topic in self.topics
         )
-        return bytes(encode(OffsetCommitResponse(topics=topics), self.version))
+        response = OffsetCommitResponse(topics=topics)
+        for code in error_codes(response):
+            self._times.add_error(code)
+        return bytes(encode(response, self.version))
 
 
 class CommitTemplate:

@@ -16,10 +16,14 @@ from strandline.wire.error_codes import error_codes
 from strandline.wire.schema import Message
 
 
-def encode_counted(message: Message, context: RequestContext) -> bytearray:
-    """A response in the version of its request; its errors are counted."""
+def count_errors(message: Message, context: RequestContext) -> None:
     for code in error_codes(message):
         context.times.add_error(code)
+
+
+def encode_counted(message: Message, context: RequestContext) -> bytearray:
+    """A response in the version of its request; its errors are counted."""
+    count_errors(message, context)
     return encode(message, context.api_version)
 
 

@@ -98,7 +98,7 @@ class GroupCollector:
             largest.append((key, max((each.seen.lag for each in row.partitions), default=0)))
             known = [each.lag_s for each in row.partitions if each.lag_s is not None]
             largest_s.append((key, max(known, default=0.0)))
-            if number % 50 == 0:
+            if number % 5 == 0:
                 yield None
         for name, help_, samples in (
             ("kafka_consumergroup_members", "Members of the group.", members),
@@ -164,7 +164,9 @@ class GroupCollector:
         their_lags: list[Sample] = []
         their_offsets: list[Sample] = []
         seconds: list[Sample] = []
-        for row in rows:
+        rows.reverse()
+        while rows:
+            row = rows.pop()  # and let go of
             group = escaped(row.group_id)
             for each in row.partitions:
                 topic = escaped(each.topic)

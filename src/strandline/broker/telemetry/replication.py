@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from strandline.base.ids import METADATA_TOPIC
+from strandline.base.ids import METADATA_TOPIC, TopicPartition
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.isr import UPDATES_FAILED
 from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replica_fetcher import ReplicaFetcher
 from strandline.broker.replication.replicas import Replicas
+from strandline.broker.telemetry.unopened_logs import LogFigures, UnopenedLogs, figures_of
 from strandline.controller.image import NO_LEADER, PartitionState
 from strandline.controller.observers import named_observers
 from strandline.partition.leader import PartitionLeader
@@ -34,7 +35,7 @@ from strandline.telemetry.exposition import (
 )
 
 # Partitions that are looked at before others may go on.
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 250
 
 _TOPIC_COUNTERS: Final = (
     ("bytesin", "bytes_in", "Bytes that producers wrote."),
@@ -55,6 +56,8 @@ class _Held(NamedTuple):
     """One partition of which this node has a copy, as it was when it was looked at."""
 
     key: str  # its labels
+    topic_id: bytes
+    partition: TopicPartition
     replica: Replica | None  # None while its log has not been opened
     state: PartitionState
     min_in_sync: int
@@ -75,6 +78,7 @@ class ReplicationCollector:
         self._node = node
         self._replicas = replicas
         self._fetcher = fetcher
+        self._unopened = UnopenedLogs(node.disk, replicas)
 
     # The node's own
 
@@ -172,7 +176,9 @@ class ReplicationCollector:
                     continue
                 key = f'{{topic="{topic_label}",partition="{index}"}}'
                 replica = self._replicas.get(topic.name, index)
-                yield _Held(key, replica, state, minimum, state.leader == node_id)
+                partition = TopicPartition(topic.name, index)
+                is_led = state.leader == node_id
+                yield _Held(key, topic.topic_id, partition, replica, state, minimum, is_led)
 
     # Of each topic
 
@@ -198,8 +204,15 @@ class ReplicationCollector:
                 yield None
             else:
                 held.append(found)
-        yield from self._logs(held)
+        figures: list[LogFigures] = []
+        for each in held:
+            figures.append(self._figures(each))
+            if len(figures) % _AT_ONCE == 0:
+                yield None
+        self._unopened.forget_all_but(frozenset(self._node.image.topics_by_id))
+        yield from _logs([each.key for each in held], figures)
         led = [each for each in held if each.is_led]
+        led_figures = [found for each, found in zip(held, figures, strict=True) if each.is_led]
         for name, help_, values in (
             (
                 "kafka_cluster_partition_underreplicated",
@@ -227,42 +240,29 @@ class ReplicationCollector:
                 "Records between the last stable offset and the high watermark: those of open transactions.",
                 _stable_lag,
             ),
-            (
-                "kafka_topic_partition_current_offset",
-                "The offset after the last record that consumers may read.",
-                lambda each: 0 if each.replica is None else each.replica.high_watermark,
-            ),
-            (
-                "kafka_topic_partition_oldest_offset",
-                "The offset of the oldest record.",
-                lambda each: 0 if each.replica is None else each.replica.log.log_start_offset,
-            ),
         ):
-            yield Family(name, GAUGE, help_, [(each.key, values(each)) for each in led], PER_PARTITION)
-            yield None
+            samples: list[Sample] = []
+            for start in range(0, len(led), _AT_ONCE):
+                samples += [(each.key, values(each)) for each in led[start : start + _AT_ONCE]]
+                yield None
+            yield Family(name, GAUGE, help_, samples, PER_PARTITION)
+        keys = [each.key for each in led]
+        help_ = "The offset after the last record that consumers may read."
+        ends = [found.high_watermark for found in led_figures]
+        yield _per_partition("kafka_topic_partition_current_offset", help_, keys, ends)
+        yield None
+        help_ = "The offset of the oldest record."
+        starts = [found.start_offset for found in led_figures]
+        yield _per_partition("kafka_topic_partition_oldest_offset", help_, keys, starts)
+        yield None
         yield from placement_families([(each.key, each.state) for each in led])
         yield from self._observers(led)
 
-    def _logs(self, held: list[_Held]) -> Families:
-        opened = [(each.key, each.replica.log) for each in held if each.replica is not None]
-        empty = [(each.key, 0) for each in held if each.replica is None]
-        name = "kafka_log_log_"
-        sizes: list[Sample] = [*((key, log.size) for key, log in opened), *empty]
-        yield Family(f"{name}size", GAUGE, "Bytes of the log.", sizes, PER_PARTITION)
-        yield None
-        ends: list[Sample] = [*((key, log.log_end_offset) for key, log in opened), *empty]
-        yield Family(
-            f"{name}logendoffset", GAUGE, "The offset after the log's last record.", ends, PER_PARTITION
-        )
-        yield None
-        starts: list[Sample] = [*((key, log.log_start_offset) for key, log in opened), *empty]
-        yield Family(
-            f"{name}logstartoffset", GAUGE, "The offset of the log's first record.", starts, PER_PARTITION
-        )
-        yield None
-        segments: list[Sample] = [*((key, len(log.segments)) for key, log in opened), *empty]
-        yield Family(f"{name}numlogsegments", GAUGE, "Segments of the log.", segments, PER_PARTITION)
-        yield None
+    def _figures(self, each: _Held) -> LogFigures:
+        if each.replica is None:
+            return self._unopened.figures(each.topic_id, each.partition)
+        self._unopened.forget(each.topic_id, each.partition.partition)
+        return figures_of(each.replica)
 
     def _observers(self, led: list[_Held]) -> Families:
         """How far observers, which are never in sync, are behind their leaders."""
@@ -276,6 +276,26 @@ class ReplicationCollector:
                 samples.append((f'{each.key[:-1]},observer="{observer}"}}', max(behind, 0)))
         help_ = "Records that an observer has still to fetch."
         yield Family("strandline_observer_lag", GAUGE, help_, samples, PER_PARTITION)
+
+
+def _logs(keys: list[str], figures: list[LogFigures]) -> Families:
+    name = "kafka_log_log_"
+    for suffix, help_, values in (
+        ("size", "Bytes of the log.", [found.size for found in figures]),
+        ("logendoffset", "The offset after the log's last record.", [found.end_offset for found in figures]),
+        (
+            "logstartoffset",
+            "The offset of the log's first record.",
+            [found.start_offset for found in figures],
+        ),
+        ("numlogsegments", "Segments of the log.", [found.segments for found in figures]),
+    ):
+        yield _per_partition(f"{name}{suffix}", help_, keys, values)
+        yield None
+
+
+def _per_partition(name: str, help_: str, keys: list[str], values: list[int]) -> Family:
+    return Family(name, GAUGE, help_, list(zip(keys, values, strict=True)), PER_PARTITION)
 
 
 def _stable_lag(each: _Held) -> int:

@@ -109,6 +109,9 @@ class RequestCollector:
         opened, ended = self._limits.opened_count, self._limits.ended_count
         yield counter(f"{name}connection_creation_total", "Connections that were opened.", opened)
         yield counter(f"{name}connection_close_total", "Connections that have ended.", ended)
+        help_ = "Connections whose TLS handshake or login failed."
+        failed = self._node.counters.get("failed_authentications")
+        yield counter(f"{name}failed_authentication_total", help_, failed)
         yield gauge(
             "strandline_connections_held",
             "Connections that wait for max.connections.",

@@ -76,7 +76,7 @@ async def _list(admin: Admin, options: argparse.Namespace) -> int:
         print_json({"quotas": rows})
         return DONE
     cells = [
-        (" ".join(f"{kind}={name or _DEFAULT}" for kind, name in entity), f"{key}={value:g}")
+        (" ".join(f"{kind}={name or _DEFAULT}" for kind, name in entity), f"{key}={value:.15g}")
         for entity, quotas in found.items()
         for key, value in sorted(quotas.items())
     ]

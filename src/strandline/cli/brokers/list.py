@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.connection import add_connection, run
 from strandline.cli.exit_codes import DONE
@@ -14,29 +15,24 @@ if TYPE_CHECKING:
     from strandline.client import Admin
 
 
+BROKER_SHAPE: Final = {
+    "node_id": "number",
+    "host": "text",
+    "port": "number",
+    "rack": "text?",
+    "fenced": "flag",
+    "leaders": "number",
+    "replicas": "number",
+    "bytes": "number?",
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Lists the brokers: address, rack, how many partitions each leads and holds, bytes on disk."
     )
     add_connection(parser)
-    add_json(
-        parser,
-        {
-            "cluster_id": "text",
-            "brokers": [
-                {
-                    "node_id": "number",
-                    "host": "text",
-                    "port": "number",
-                    "rack": "text?",
-                    "fenced": "flag",
-                    "leaders": "number",
-                    "replicas": "number",
-                    "bytes": "number?",
-                }
-            ],
-        },
-    )
+    add_json(parser, {"cluster_id": "text", "brokers": [BROKER_SHAPE]})
 
 
 def call(options: argparse.Namespace) -> int:
@@ -44,10 +40,25 @@ def call(options: argparse.Namespace) -> int:
 
 
 async def _list(admin: Admin, options: argparse.Namespace) -> int:
+    rows = await look_at_brokers(admin)
+    if options.json:
+        print_json({"cluster_id": (await admin.describe_cluster()).cluster_id, "brokers": rows})
+    else:
+        show(broker_lines(rows))
+    return DONE
+
+
+async def look_at_brokers(admin: Admin) -> list[dict[str, Any]]:
+    """The brokers in the order of their ids, each of BROKER_SHAPE."""
     from strandline.client.errors import KafkaError
 
     cluster = await admin.describe_cluster(include_fenced=True)
-    partitions = [each for topic in await admin.describe_all_topics() for each in topic.partitions]
+    leaders: Counter[int] = Counter()
+    replicas: Counter[int] = Counter()
+    for topic in await admin.describe_all_topics():
+        for each in topic.partitions:
+            leaders[each.leader_id] += 1
+            replicas.update(each.replicas)
     rows = []
     for node in sorted(cluster.nodes, key=lambda each: each.node_id):
         is_fenced = node.node_id in cluster.fenced
@@ -65,14 +76,16 @@ async def _list(admin: Admin, options: argparse.Namespace) -> int:
                 "port": node.port,
                 "rack": node.rack,
                 "fenced": is_fenced,
-                "leaders": sum(each.leader_id == node.node_id for each in partitions),
-                "replicas": sum(node.node_id in each.replicas for each in partitions),
+                "leaders": leaders[node.node_id],
+                "replicas": replicas[node.node_id],
                 "bytes": used,
             }
         )
-    if options.json:
-        print_json({"cluster_id": cluster.cluster_id, "brokers": rows})
-        return DONE
+    return rows
+
+
+def broker_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """The brokers as a table."""
     cells = [
         (
             row["node_id"],
@@ -81,9 +94,8 @@ async def _list(admin: Admin, options: argparse.Namespace) -> int:
             "fenced" if row["fenced"] else "up",
             row["leaders"],
             row["replicas"],
-            None if row["bytes"] is None else size(int(str(row["bytes"]))),
+            None if row["bytes"] is None else size(row["bytes"]),
         )
         for row in rows
     ]
-    show(table(("BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "REPLICAS", "DISK"), cells))
-    return DONE
+    return table(("BROKER", "ADDRESS", "RACK", "STATE", "LEADS", "REPLICAS", "DISK"), cells)

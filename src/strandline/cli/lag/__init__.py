@@ -7,16 +7,50 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.arguments import seconds
+from strandline.cli.connection import CONNECT_SECONDS_MAX, add_connection, settings_of
 from strandline.cli.exit_codes import FAILED, NOT_FOUND
+from strandline.cli.failures import exit_code_of, say_error
+from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
     from strandline.client.sync import Admin
 
+SHAPE: Final = {
+    "time_ms": "number",
+    "groups": [
+        {
+            "group": "text",
+            "status": "text",
+            "lag": "number",
+            "seconds": "number?",
+            "seconds_are_estimated": "flag",
+            "trend": "number",
+            "members": "number",
+            "state": "text",
+            "coordinator": "number",
+            "partitions": [
+                {
+                    "topic": "text",
+                    "partition": "number",
+                    "committed_offset": "number",
+                    "end_offset": "number",
+                    "lag": "number",
+                    "seconds": "number?",
+                    "status": "text",
+                    "member_id": "text",
+                    "client_id": "text",
+                    "host": "text",
+                }
+            ],
+        }
+    ],
+}
 _CLEAR: Final = "\x1b[2J\x1b[H"
 
 
@@ -28,11 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "groups", nargs="*", metavar="GROUP", help="groups, with their partitions (default: all groups)"
     )
-    parser.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
-    )
     parser.add_argument("--partitions", action="store_true", help="show the partitions of every group")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each look")
     parser.add_argument("--watch", action="store_true", help="look again and again, until Ctrl-C")
     parser.add_argument(
         "--interval", type=seconds, default=10.0, metavar="SECONDS", help="between two looks (default: 10)"
@@ -67,9 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--webhook", metavar="URL", help="with --watch, POST the change as JSON when a group's status changes"
     )
-    parser.add_argument(
-        "--timeout", type=seconds, default=30.0, metavar="SECONDS", help="for one look (default: 30)"
-    )
+    add_connection(parser)
+    add_json(parser, SHAPE, lines=True)
 
 
 def call(options: argparse.Namespace) -> int:
@@ -82,11 +111,20 @@ def call(options: argparse.Namespace) -> int:
         warning=options.warning, critical=options.critical, rising_s=options.rising, stop_s=options.stopped
     )
     watch = LagWatch(rules, options.notify_command, options.webhook)
+    logging.getLogger("strandline").addHandler(logging.NullHandler())  # errors are told once, here
     try:
-        with Admin(bootstrap_servers=options.bootstrap_server) as admin:
+        settings = settings_of(options)
+        if not options.watch:  # whoever watches waits for a cluster that is being started
+            settings.setdefault(
+                "default.api.timeout.ms", str(round(min(options.timeout, CONNECT_SECONDS_MAX) * 1000))
+            )
+        with Admin(settings) as admin:
             return _look_on(admin, watch, options)
-    except (KafkaError, ValueError) as error:
-        print(f"strandline: {error}", file=sys.stderr)
+    except KafkaError as error:
+        say_error(error)
+        return exit_code_of(error)
+    except ValueError as error:
+        say_error(error)
         return FAILED
 
 

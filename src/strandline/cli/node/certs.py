@@ -27,7 +27,7 @@ def add_arguments(certs: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from strandline.cli.serving import fail
+    from strandline.cli.failures import fail
     from strandline.node.development_certificates import make_authority, make_certificate
     from strandline.ports.tls import TlsError
 

@@ -45,7 +45,7 @@ def call(options: argparse.Namespace) -> int:
             "pandas",
         ):
             raise
-        from strandline.cli.serving import fail
+        from strandline.cli.failures import fail
 
         return fail(f"{error.name} is not installed: pip install 'strandline[spark]'")
     except (KafkaError, OSError, NoJavaError) as error:

@@ -35,7 +35,8 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
 
 def call(options: argparse.Namespace) -> int:
     """Runs the action and returns the exit status."""
-    from strandline.pipeline.runtime.metrics import Metrics, serving
+    from strandline.node.http.metrics_page import metrics_handler, serving_in_a_thread
+    from strandline.pipeline.runtime.metrics import Metrics
     from strandline.pipeline.runtime.reporting import line_of
     from strandline.pipeline.runtime.runner import PipelineFailedError, Runner
     from strandline.pipeline.runtime.state import AlreadyRunningError, NotLocalError
@@ -58,8 +59,14 @@ def call(options: argparse.Namespace) -> int:
         metrics = Metrics(spec.name)
         with ExitStack() as stack:
             if options.metrics_port is not None:
+                page = serving_in_a_thread(
+                    metrics_handler(metrics.families),
+                    "localhost",
+                    options.metrics_port,
+                    lambda error: print(f"strandline: {error!r}", file=sys.stderr),
+                )
                 try:
-                    metrics_port = stack.enter_context(serving(metrics, options.metrics_port))
+                    metrics_port = stack.enter_context(page)
                 except OSError as error:
                     print(
                         f"strandline: --metrics-port {options.metrics_port}: {error.strerror}; choose another, or 0 "
@@ -67,7 +74,7 @@ def call(options: argparse.Namespace) -> int:
                         file=sys.stderr,
                     )
                     return 1
-                print(f"metrics are at port {metrics_port}, /metrics", file=sys.stderr)
+                print(f"metrics are at http://localhost:{metrics_port}/metrics", file=sys.stderr)
             runner.run()
     except (SpecError, PipelineFailedError, AlreadyRunningError, NotLocalError) as error:
         print(error if isinstance(error, SpecError) else f"strandline: {error}", file=sys.stderr)

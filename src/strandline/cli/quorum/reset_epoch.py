@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from strandline.cli.exit_codes import DONE, FAILED, USAGE
+from strandline.cli.failures import fail
 from strandline.cli.output.confirm import add_yes, confirmed
 from strandline.cli.output.document import add_json, print_json
-from strandline.cli.serving import fail
 
 if TYPE_CHECKING:
     from strandline.broker.metadata.epoch_reset import EpochReset

@@ -12,7 +12,7 @@ from strandline.cli.exit_codes import DONE
 from strandline.cli.failures import CommandError, not_found, usage
 from strandline.cli.output.document import add_json
 from strandline.cli.output.text import note
-from strandline.cli.records.matching import add_grep, matcher_of
+from strandline.cli.records.matching import add_grep, batch_filter_of, matcher_of
 from strandline.cli.records.ranges import ReadRange, range_of
 from strandline.cli.records.rendering import renderer_of
 from strandline.cli.records.rows import SHAPE
@@ -32,8 +32,9 @@ _POLL_SECONDS: Final = 0.5
 _SETTINGS: Final = {
     "enable.auto.commit": "false",
     "allow.auto.create.topics": "false",
-    "max.partition.fetch.bytes": "8388608",
-    "fetch.max.bytes": "67108864",
+    # Large enough for few requests, small enough for memory to be used again instead of asked for.
+    "max.partition.fetch.bytes": "2097152",
+    "fetch.max.bytes": "8388608",
 }
 
 
@@ -133,6 +134,7 @@ async def _consume(options: argparse.Namespace) -> int:
     if options.committed:
         settings["isolation.level"] = "read_committed"
     async with Consumer(settings) as consumer:
+        consumer.set_batch_filter(batch_filter_of(options))
         if options.group is not None:
             consumer.subscribe([options.topic])
             return await _print(consumer, options, None)

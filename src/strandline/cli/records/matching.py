@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Matcher = Callable[[list["ConsumerRecord"]], list["ConsumerRecord"]]
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
+_UNCLEAR = frozenset("{}[]\\|()")
+_ESCAPED = frozenset(b"\\.+*?()|[]{}^$-&~# ")
+# So many batches are looked through before it is judged whether that pays.
+_TRIALS = 32
 
 
 def add_grep(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +56,57 @@ def matcher_of(options: argparse.Namespace) -> Matcher:
         return kept
 
     return matches
+
+
+def batch_filter_of(options: argparse.Namespace) -> Callable[[bytes], bool] | None:
+    """A function that is false for the bytes of a batch in which no record can match; None if that cannot be said.
+
+    To look through a batch's bytes costs a hundredth of what its records cost.
+    """
+    patterns = [options.grep, options.grep_key, options.grep_value, options.grep_header]
+    parts = [part for pattern in patterns if pattern is not None for part in _required(pattern)]
+    if options.invert or not parts:
+        return None
+    # RE2 looks for a text at the speed of memory, which `in` and `re` are far from.
+    import re2
+
+    flags = b"(?i)" if options.ignore_case else b""
+    searches = [re2.compile(b"(?s)" + flags + _escaped(part)).search for part in parts]
+    return _while_it_pays(lambda body: all(search(body) is not None for search in searches))
+
+
+def _escaped(part: bytes) -> bytes:
+    """The part for RE2, which reads UTF-8: bytes that are not ASCII are whole characters, and stand as they are."""
+    return b"".join(b"\\" + bytes((byte,)) if byte in _ESCAPED else bytes((byte,)) for byte in part)
+
+
+def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    """The same function, until it has let most batches pass: then they are better read at once."""
+    passed = refused = 0
+
+    def judged(body: bytes) -> bool:
+        nonlocal passed, refused
+        if passed > _TRIALS + 4 * refused:
+            return True
+        found = is_wanted(body)
+        passed += found
+        refused += not found
+        return found
+
+    return judged
+
+
+def _required(pattern: str) -> list[bytes]:
+    """Texts that every match of a pattern has in it. None are found in patterns with alternatives, classes or groups.
+
+    A header is matched as KEY=VALUE, and its two sides lie apart in a batch: texts are cut at the sign.
+    """
+    if _UNCLEAR.intersection(pattern):
+        return []
+    found = []
+    for run in re.split(r"[.^$+]|.[*?]", pattern, flags=re.DOTALL):
+        found += [part.encode() for part in run.split("=") if part]
+    return found
 
 
 def _test(pattern: str, ignore_case: bool) -> Callable[[bytes], object]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.arguments import offset
-from strandline.cli.connection import add_connection, run_async, settings_of
+from strandline.cli.connection import add_connection, run_async, settings_of, with_admin
 from strandline.cli.exit_codes import DONE, FAILED, NOT_FOUND
 from strandline.cli.failures import CommandError, say_error, usage
 from strandline.cli.output.document import add_json, print_json
@@ -171,6 +171,10 @@ class Sending:
                 self.failed(file, line, error)
 
 
+async def _connected(admin: Any, options: argparse.Namespace) -> int:
+    return DONE
+
+
 async def _produce(options: argparse.Namespace) -> int:
     from strandline.client import Producer
     from strandline.client.errors import UnknownTopicError
@@ -183,6 +187,9 @@ async def _produce(options: argparse.Namespace) -> int:
         if value is not None:
             settings[key] = value
     stopped: CommandError | None = None
+    await with_admin(
+        options, _connected, ("topics",)
+    )  # an address where nobody is costs seconds, not the timeout
     async with Producer(settings) as producer:
         sending = Sending(producer, options.topic)
         try:

@@ -17,10 +17,11 @@ from strandline.client.admin.groups import CommittedOffset
 from strandline.client.admin.lag import LagAdmin
 from strandline.client.admin.producers import ProducerAdmin
 from strandline.client.admin.quorum import QuorumAdmin
+from strandline.client.admin.tokens import TokenAdmin
 from strandline.client.admin.topics import NewTopic
 
 __all__ = ["Admin", "CommittedOffset", "ConfigChange", "ConfigResource", "NewTopic", "PartialFailureError"]
 
 
-class Admin(LagAdmin, ConfigAdmin, ClusterAdmin, QuorumAdmin, ProducerAdmin, AccessAdmin):
+class Admin(LagAdmin, ConfigAdmin, ClusterAdmin, QuorumAdmin, ProducerAdmin, AccessAdmin, TokenAdmin):
     """Every admin call in one object."""

@@ -16,11 +16,19 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.config.config import ClientConfig
 from strandline.client.config.keywords import AdminKeywords
-from strandline.client.errors import ClosedError, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
+from strandline.client.errors import (
+    ClosedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.net.connections import Node, NodeConnection
 from strandline.client.net.coordinators import COORDINATOR_MOVED, GROUP
 from strandline.client.world import ClientWorld, real_world
+from strandline.wire.api.k60_describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from strandline.wire.schema import Request, Response
 
 K = TypeVar("K")
@@ -215,6 +223,30 @@ class AdminBase:
                 raise
 
         return await self._retry(once, deadline)
+
+    async def _retry_while_known(
+        self, node_id: int, attempt: Callable[[], Awaitable[T]], deadline: float
+    ) -> T | None:
+        """The same as `_retry`, for one broker of all: None if it has left the cluster meanwhile."""
+
+        async def once() -> T | None:
+            try:
+                return await attempt()
+            except KafkaError as error:
+                if error.code in _RETRIED and not await self._is_live(node_id, deadline):
+                    return None
+                raise
+
+        return await self._retry(once, deadline)
+
+    async def _is_live(self, node_id: int, deadline: float) -> bool:
+        """False if the controllers count the broker among those that are away. Metadata names it a little longer."""
+        request = DescribeClusterRequest(include_cluster_authorized_operations=False)
+        try:
+            response = await self._call_any_broker(request, DescribeClusterResponse, deadline)
+        except UnsupportedVersionError:  # before Kafka 2.8
+            return node_id in self._nodes()
+        return node_id in {each.broker_id for each in response.brokers}
 
     def brokers(self) -> tuple[Node, ...]:
         """The brokers that the last metadata named, by id."""

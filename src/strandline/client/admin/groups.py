@@ -109,8 +109,8 @@ class GroupAdmin(AdminBase):
             return response
 
         for node_id in self._nodes():
-            response = await self._retry(partial(once, node_id), deadline)
-            for each in response.groups:
+            response = await self._retry_while_known(node_id, partial(once, node_id), deadline)
+            for each in () if response is None else response.groups:
                 results[each.group_id] = GroupListing(
                     group_id=each.group_id,
                     protocol_type=each.protocol_type,

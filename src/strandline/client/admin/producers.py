@@ -125,14 +125,14 @@ class ProducerAdmin(AdminBase):
             return response
 
         for node_id in self._nodes():
-            response = await self._retry(partial(once, node_id), deadline)
+            response = await self._retry_while_known(node_id, partial(once, node_id), deadline)
             results += [
                 TransactionListing(
                     transactional_id=each.transactional_id,
                     producer_id=each.producer_id,
                     state=each.transaction_state,
                 )
-                for each in response.transaction_states
+                for each in (() if response is None else response.transaction_states)
             ]
         return sorted(results, key=lambda each: each.transactional_id)
 

@@ -7,15 +7,14 @@
 
 Only a call of the application changes the partitions that it reads: while it polls, partitions are assigned and
 revoked, listeners are called and positions are found. Between polls only bytes are fetched and heartbeats sent. So
-the records of a poll belong to the application until it polls again, and an automatic commit covers exactly the
-records of earlier polls.
+the records of a poll are the application's until it polls again, and an automatic commit covers those of earlier polls.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Unpack
@@ -331,6 +330,10 @@ class Consumer:
         if self._unread:
             return self._unread.take(count)
         return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
+
+    def set_batch_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
+        """Has polls pass over batches, as if read, whose uncompressed bytes the function does not want."""
+        self._open().buffer.set_filter(is_wanted)
 
     async def getmany(
         self, timeout: float | None = POLL_SECONDS, max_records: int | None = None

@@ -24,20 +24,22 @@ from strandline.client.consumer.record_decoder import (
 from strandline.client.consumer.subscription import SubscriptionState, TopicPartitionState
 from strandline.client.errors import KafkaError, SerializationError, error_for
 from strandline.wire.api.k01_fetch import AbortedTransaction
-from strandline.wire.record_batch import BatchHeader, CorruptBatch
+from strandline.wire.record_batch import BatchHeader, CorruptBatch, body_of
 
 if TYPE_CHECKING:
     from strandline.client.columnar.table_decoder import BatchPart
 
 
 class Deserializers:
-    """The deserializers of keys and of values; None leaves bytes as they are."""
+    """The deserializers of keys and of values; None leaves bytes as they are. `is_wanted` is called with the bytes of a
+    batch's records: one for which it is false is passed over."""
 
-    __slots__ = ("key", "value")
+    __slots__ = ("is_wanted", "key", "value")
 
     def __init__(self, key: Deserializer | None = None, value: Deserializer | None = None) -> None:
         self.key = key
         self.value = value
+        self.is_wanted: Callable[[bytes], bool] | None = None
 
 
 class CompletedFetch:
@@ -117,6 +119,12 @@ class CompletedFetch:
             return False
         header, data = self._current = batch
         try:
+            if deserializers.is_wanted is not None and not deserializers.is_wanted(
+                bytes(body_of(header, data))
+            ):
+                self._rest, self._start = [], 0
+                state.position = max(state.position, header.next_offset)
+                return True
             try:
                 records = records_of(
                     header,
@@ -218,6 +226,10 @@ class FetchBuffer:
         self._turns: deque[TopicPartition] = deque()  # those that have fetches
         self._sizes: dict[TopicPartition, int] = {}
         self.size = 0  # bytes
+
+    def set_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
+        """Has `take` pass over batches for which the function is false."""
+        self._deserializers.is_wanted = is_wanted
 
     def size_of(self, where: TopicPartition) -> int:
         """The bytes of one partition."""

@@ -18,7 +18,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from strandline import __version__
 from strandline.base.errors import ErrorCode
@@ -40,11 +40,7 @@ from strandline.client.world import ClientWorld
 from strandline.ports.network import UnresolvedHostError
 from strandline.ports.tls import TlsError
 from strandline.rpc.channel import Channel, ChannelClosed
-from strandline.rpc.login import LoginRefused, LoginVersions, log_in
-from strandline.security.login import Login
-from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest
 from strandline.wire.api.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
-from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest
 from strandline.wire.schema import Request, Response
 
 API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
@@ -52,6 +48,9 @@ API_VERSIONS_REQUEST: Final = ApiVersionsRequest(
 )
 
 R = TypeVar("R", bound=Response)
+
+if TYPE_CHECKING:
+    from strandline.security.login import Login
 
 logger = logging.getLogger("strandline.client.connections")
 
@@ -316,6 +315,11 @@ class NodeConnection:
         return response
 
     async def _log_in(self, channel: Channel, login: Login, response: ApiVersionsResponse) -> None:
+        # A client that does not log in is spared the time that these take to load.
+        from strandline.rpc.login import LoginRefused, LoginVersions, log_in
+        from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest
+        from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest
+
         highest = {each.api_key: each.max_version for each in response.api_keys}
         requests = (SaslHandshakeRequest, SaslAuthenticateRequest)
         if any(request.API_KEY not in highest for request in requests):

@@ -1,5 +1,5 @@
 # Made from the asyncio classes by `make docs`; change those.
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import pyarrow
@@ -17,6 +17,7 @@ from strandline.client.admin.configs import ConfigChange, ConfigEntry, ConfigRes
 from strandline.client.admin.groups import CommittedOffset, GroupDescription, GroupListing
 from strandline.client.admin.lag import GroupLagDescription
 from strandline.client.admin.producers import ActiveProducer, TransactionDescription, TransactionListing
+from strandline.client.admin.tokens import DelegationToken
 from strandline.client.admin.topics import CreatedTopic, ListedOffset, NewTopic
 from strandline.client.arguments import ConfigValue
 from strandline.client.consumer.group.member import GroupMetadata
@@ -239,6 +240,23 @@ class AdminCalls(BlockingClient):
         timeout: float | None = None,
     ) -> None:
         """Sets credentials (already salted and hashed) and removes others, by user and mechanism."""
+    def create_token(
+        self,
+        *,
+        owner: str | None = None,
+        renewers: Iterable[str] = (),
+        max_lifetime_ms: int = -1,
+        timeout: float | None = None,
+    ) -> DelegationToken:
+        """Creates a token of the user that asks, or of `owner`; -1 leaves its lifetime to the brokers."""
+    def describe_tokens(
+        self, owners: Iterable[str] | None = None, *, timeout: float | None = None
+    ) -> list[DelegationToken]:
+        """The tokens of these owners, or all that the user may see."""
+    def renew_token(self, hmac: bytes, *, period_ms: int = -1, timeout: float | None = None) -> int:
+        """Lets a token live for another period, and returns when it ends then."""
+    def expire_token(self, hmac: bytes, *, period_ms: int = -1, timeout: float | None = None) -> int:
+        """Ends a token after a period, or at once with -1, and returns when it ends."""
     def brokers(self) -> tuple[Node, ...]:
         """The brokers that the last metadata named, by id."""
 
@@ -293,6 +311,8 @@ class ConsumerCalls(BlockingClient):
     def poll(self, timeout: float | None = ..., max_records: int | None = None) -> list[ConsumerRecord]:
         """The records that are there, or the first that come within so many seconds; at most max.poll.records. With
         None it waits until there are some, with 0 it does not wait."""
+    def set_batch_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
+        """Has polls pass over batches, as if read, whose uncompressed bytes the function does not want."""
     def getmany(
         self, timeout: float | None = ..., max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:

@@ -29,7 +29,7 @@ from strandline.groups.rebalance_times import RebalanceTimes
 from strandline.groups.result import Entry
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
-from strandline.groups.topics import Topics
+from strandline.groups.topics import DescribableTopics, Topics
 from strandline.ports.random import Random
 from strandline.wire.api.k68_consumer_group_heartbeat import (
     Assignment,
@@ -106,6 +106,8 @@ class ConsumerProtocol(ConsumerChanges):
         requested = (
             known if says_nothing_new(request, known, caller) else as_requested(request, known, caller)
         )
+        if caller.may_describe is not None:
+            topics = DescribableTopics(topics, caller.may_describe)
         change = self.plan_change(group, known, replaced, requested, reported, topics, now)
         is_full = (
             request.rebalance_timeout_ms != -1
@@ -138,6 +140,9 @@ class ConsumerProtocol(ConsumerChanges):
             as_requested(request, ConsumerGroupMember(member_id=request.member_id), caller)
             for request, caller, _ in joins
         ]
+        may_describe = joins[0].caller.may_describe
+        if may_describe is not None:
+            topics = DescribableTopics(topics, may_describe)
         entries, placed = self.plan_joins(group, newcomers, topics, now)
         return entries, [self._response(group.group_id, member, {}, True, now) for member in placed]
 

@@ -26,6 +26,11 @@ class HttpRequest:
         """The parameters after the question mark; of one that is repeated, the last."""
         return {name: values[-1] for name, values in parse_qs(urlsplit(self.target).query).items()}
 
+    @property
+    def accepts_open_metrics(self) -> bool:
+        """True if a scraper asks for OpenMetrics rather than for Prometheus' older format."""
+        return "application/openmetrics-text" in self.headers.get("accept", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:

@@ -2,7 +2,8 @@
 
 1. It never holds up the node: connections are few (CONNECTIONS_MAX), requests are small (REQUEST_BYTES_MAX), and a peer
    that does not send its request or does not take its response within PEER_S loses its connection.
-2. A handler that fails is a 500 with its reason in the node's log, and nothing else is touched.
+2. A large response leaves in parts of PART_BYTES, between which the loop goes on, as fast as its peer takes it.
+3. A handler that fails is a 500 with its reason in the node's log, and nothing else is touched.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from strandline.node.network import bound_sockets
 CONNECTIONS_MAX: Final = 64
 # Requests have no body that anybody reads; h11 limits the head to 16 kB.
 REQUEST_BYTES_MAX: Final = 64 * 1024
+# Copying so much to the operating system takes a fraction of a millisecond.
+PART_BYTES: Final = 256 * 1024
 # How long a peer may take to send a request, to take a response, or to say nothing.
 PEER_S: Final = 30.0
 
@@ -75,6 +78,8 @@ class _Connection(asyncio.Protocol):
         self._body = bytearray()
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._takes_more = asyncio.Event()  # unset while the peer has enough
+        self._takes_more.set()
 
     # Called by the loop
 
@@ -90,6 +95,7 @@ class _Connection(asyncio.Protocol):
         self._connections.pop(self, None)
         self._disarm()
         self._transport = None
+        self._takes_more.set()
         if self._task is not None:
             self._task.cancel()
 
@@ -102,9 +108,11 @@ class _Connection(asyncio.Protocol):
         return False
 
     def pause_writing(self) -> None:
+        self._takes_more.clear()
         self._arm()  # it has as long as this to take what there is
 
     def resume_writing(self) -> None:
+        self._takes_more.set()
         self._arm()
 
     # Requests
@@ -151,8 +159,8 @@ class _Connection(asyncio.Protocol):
         except Exception as error:
             self._on_failure(error)
             response = HttpResponse.text("the request failed; the node's log says why\n", 500)
+        await self._send(request.method, response)
         self._task = None
-        self._send(request.method, response)
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
             self._read()
@@ -160,24 +168,37 @@ class _Connection(asyncio.Protocol):
             self._transport.close()
 
     def _refuse(self, status: int, why: str) -> None:
-        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            self._send("GET", HttpResponse.text(f"{why}\n", status))
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE) and self._transport is not None:
+            body = f"{why}\n".encode()
+            response = HttpResponse(status=status, body=body)
+            self._transport.write(self._head_of(response) + body)
         if self._transport is not None:
             self._transport.close()
 
-    def _send(self, method: str, response: HttpResponse) -> None:
-        if self._transport is None:
-            return
+    def _head_of(self, response: HttpResponse) -> bytes:
         headers = [
             ("content-type", response.content_type),
             ("content-length", str(len(response.body))),
             ("cache-control", "no-store"),
         ]
-        parts = [self._http.send(h11.Response(status_code=response.status, headers=headers))]
+        head: bytes = self._http.send(h11.Response(status_code=response.status, headers=headers))
+        return head
+
+    async def _send(self, method: str, response: HttpResponse) -> None:
+        if self._transport is None:
+            return
+        head, body = self._head_of(response), memoryview(response.body)
         if method != "HEAD":
-            parts.append(self._http.send(h11.Data(data=response.body)))
-        parts.append(self._http.send(h11.EndOfMessage()))
-        self._transport.write(b"".join(part for part in parts if part))
+            self._http.send(h11.Data(data=response.body))  # as it is: the head says how long it is
+            head += bytes(body[:PART_BYTES])
+        self._transport.write(head)
+        for start in range(PART_BYTES, len(body) if method != "HEAD" else 0, PART_BYTES):
+            await asyncio.sleep(0)
+            await self._takes_more.wait()
+            if self._transport is None:
+                return
+            self._transport.write(body[start : start + PART_BYTES])
+        self._http.send(h11.EndOfMessage())
         self._arm()
 
     # Time

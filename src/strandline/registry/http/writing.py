@@ -80,9 +80,8 @@ class WriteOperations:
                     registry.state, registry.parser, subject, request, level, normalizes=normalizes
                 )
             )
-        except (
-            errors.RegistryError
-        ):  # the plan finds it again, after it has looked whether writing is allowed at all
+        except errors.RegistryError:
+            # The plan finds it again, after it has looked whether writing is allowed at all.
             existing = None
         if existing is not None:
             return Reply(registered(existing))

@@ -1,0 +1,1 @@
+"""Commands about a whole cluster."""

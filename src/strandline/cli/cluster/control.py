@@ -1,0 +1,110 @@
+"""How commands reach the `up --nodes` that runs a cluster: a socket in its data directory, one line of JSON each way.
+
+Only the directory's owner can connect, as only the owner can send signals to the process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+NAME: Final = ".control"
+_LINE_BYTES_MAX: Final = 4096
+# A socket's path has room for about a hundred characters; a descriptor of its directory makes a short one of any.
+_PATH_BYTES_MAX: Final = 100
+
+
+class NoControlError(Exception):
+    """Nobody listens there: no `up --nodes` runs in this directory."""
+
+
+class ControlServer:
+    """Answers requests in threads of its own, until it is stopped."""
+
+    def __init__(self, home: Path, actions: Mapping[str, Callable[[int], None]]) -> None:
+        """`actions` are called with the number of a node; their exceptions are told to the one who asked."""
+        self._home = home
+        self._actions = actions
+        self._lock = threading.Lock()
+        self._listener: socket.socket | None = None
+
+    def start(self) -> None:
+        (self._home / NAME).unlink(missing_ok=True)  # of a process that was killed: the directory is ours
+        listener = socket.socket(socket.AF_UNIX)
+        with _ShortPath(self._home) as path:
+            listener.bind(path)
+        os.chmod(self._home / NAME, 0o600)
+        listener.listen()
+        self._listener = listener
+        threading.Thread(target=self._accept, args=(listener,), name="control", daemon=True).start()
+
+    def stop(self) -> None:
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+            (self._home / NAME).unlink(missing_ok=True)
+
+    def _accept(self, listener: socket.socket) -> None:
+        while self._listener is listener:
+            try:
+                connection, _ = listener.accept()
+            except OSError:  # it is closed
+                return
+            threading.Thread(target=self._respond, args=(connection,), name="control", daemon=True).start()
+
+    def _respond(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rwb") as stream:
+            try:
+                request = json.loads(stream.readline(_LINE_BYTES_MAX))
+                action = self._actions[request["action"]]
+                with self._lock:  # one after the other
+                    action(int(request["node"]))
+                response: dict[str, Any] = {"done": True}
+            except Exception as error:
+                # Whatever it is, the one who asked is told, and the cluster goes on.
+                response = {"error": f"{error}" or type(error).__name__}
+            stream.write(json.dumps(response).encode() + b"\n")
+
+
+def ask(home: Path, action: str, node: int, timeout_s: float) -> None:
+    """Has the `up` that runs in a directory do something; NoControlError, or RuntimeError with its reason."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(timeout_s)
+        try:
+            with _ShortPath(home) as path:
+                connection.connect(path)
+        except OSError as error:
+            raise NoControlError(f"no `strandline up --nodes` runs in {home}") from error
+        connection.sendall(json.dumps({"action": action, "node": node}).encode() + b"\n")
+        try:
+            with connection.makefile("rb") as stream:
+                line = stream.readline(_LINE_BYTES_MAX * 16)
+        except TimeoutError as error:
+            raise RuntimeError(f"node {node}: `up` did not finish it within {timeout_s:g} s") from error
+    response = json.loads(line) if line else {"error": "`up` ended before it was done"}
+    if "error" in response:
+        raise RuntimeError(response["error"])
+
+
+class _ShortPath:
+    """The path of the socket, short enough for the system."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> str:
+        path = str(self._home / NAME)
+        if len(path.encode()) <= _PATH_BYTES_MAX:
+            return path
+        self._descriptor = os.open(self._home, os.O_RDONLY | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._descriptor}/{NAME}"
+
+    def __exit__(self, *error: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)

@@ -1,0 +1,1 @@
+"""Help for those who look for a cause."""
