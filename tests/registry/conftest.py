@@ -20,19 +20,19 @@ class Rest:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self._connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
-
-    def __del__(self) -> None:
-        self._connection.close()
 
     def __call__(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         sent = {"Content-Type": "application/vnd.schemaregistry.v1+json"} | (headers or {})
-        self._connection.request(method, path, body=data, headers=sent)
-        response = self._connection.getresponse()
-        status, text = response.status, response.read()
+        connection = HTTPConnection(self.url.removeprefix("http://"), timeout=30)
+        try:
+            connection.request(method, path, body=data, headers=sent)
+            response = connection.getresponse()
+            status, text = response.status, response.read()
+        finally:
+            connection.close()
         try:
             return status, json.loads(text) if text else None
         except ValueError:

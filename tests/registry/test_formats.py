@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from google.protobuf import descriptor_pb2
 
+from strandline.registry.formats.parsing import parse_schema
 from tests.registry.conftest import Rest
 
 ADDRESS = {"type": "object", "properties": {"street": {"type": "string"}}, "additionalProperties": False}
@@ -89,3 +90,12 @@ def test_the_text_of_a_json_schema_keeps_its_order(rest: Rest, subject: str) -> 
     text = '{"title":"ü","type":"object","$schema":"http://json-schema.org/draft-07/schema#"}'
     made = rest.register(subject, json.dumps(json.loads(text), indent=4), schemaType="JSON")[1]
     assert made["schema"] == text
+
+
+def test_numbers_of_json_schema_keep_their_spelling() -> None:
+    """As Java's BigDecimal writes them: another spelling would be another text, and another guid."""
+    text = '{"a": 1.0, "b": 1e2, "c": 12345678901234567890, "d": 0.10, "e": [1E-7, "0.10"]}'
+    parsed = parse_schema("JSON", text, (), {}, is_new=True)
+    assert parsed.text == '{"a":1.0,"b":1E+2,"c":12345678901234567890,"d":0.10,"e":[1E-7,"0.10"]}'
+    parsed.check(is_strict=False)
+    assert parse_schema("JSON", parsed.text, (), {}, is_new=False).text == parsed.text

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.cli.arguments import partition_list, timestamp_ms, whole_number
 from strandline.cli.connection import add_connection, run_async, settings_of, with_admin
 from strandline.cli.exit_codes import DONE
-from strandline.cli.failures import not_found, usage
+from strandline.cli.failures import CommandError, not_found, usage
 from strandline.cli.output.document import add_json
 from strandline.cli.output.text import note
 from strandline.cli.records.matching import add_grep, batch_filter_of, matcher_of
 from strandline.cli.records.ranges import ReadRange, range_of
 from strandline.cli.records.rendering import renderer_of
 from strandline.cli.records.rows import SHAPE
+from strandline.cli.registry import HOW_TO_INSTALL, is_installed
+from strandline.cli.schemas.connection import Refused, add_registry_option
 from strandline.cli.topics.names import existing_topic
 
 if TYPE_CHECKING:
     from strandline.base.ids import TopicPartition
+    from strandline.cli.records.schema_reader import SchemaReader
     from strandline.client import Consumer
     from strandline.client.consumer.record_decoder import ConsumerRecord
 
@@ -73,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as a member of this group; offsets are committed after printing",
     )
     parser.add_argument("--committed", action="store_true", help="no records of open or aborted transactions")
+    add_registry_option(parser, is_optional=True)
     add_grep(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -98,10 +102,24 @@ def call(options: argparse.Namespace) -> int:
         raise usage("--group with --from takes beginning or end, for partitions without a committed offset")
     if options.json and (options.format or options.keys or options.raw):
         raise usage("--json prints rows: leave out --format, --keys and --raw")
+    options.reader = _schema_reader(options)
     options.range = range_of(options)
     options.matches = matcher_of(options)
     options.render = renderer_of(options)
-    return run_async(lambda: _consume(options))
+    try:
+        return run_async(lambda: _consume(options))
+    except Refused as error:
+        raise CommandError(str(error), error.code) from None
+
+
+def _schema_reader(options: argparse.Namespace) -> SchemaReader | None:
+    if options.registry is None:
+        return None
+    if not is_installed():
+        raise usage(f"--registry needs more packages: {HOW_TO_INSTALL}")
+    from strandline.cli.records.schema_reader import SchemaReader
+
+    return SchemaReader(options)
 
 
 async def _consume(options: argparse.Namespace) -> int:
@@ -141,7 +159,7 @@ async def _print(consumer: Consumer, options: argparse.Namespace, ends: dict[Any
         records = await consumer.poll(_POLL_SECONDS, _POLL_RECORDS)
         if ends:
             records = [each for each in records if each.offset < ends.get((each.topic, each.partition), 0)]
-        shown = options.matches(records)
+        shown = options.matches(records if options.reader is None else options.reader.read(records))
         if left is not None:
             shown = shown[:left]
             left -= len(shown)

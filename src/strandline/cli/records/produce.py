@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.arguments import offset
@@ -17,6 +17,8 @@ from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of, note
 from strandline.cli.records.input import chunks_of, lines_of
 from strandline.cli.records.rows import BadRow, Row, from_row
+from strandline.cli.registry import HOW_TO_INSTALL, is_installed
+from strandline.cli.schemas.connection import add_registry_option
 
 if TYPE_CHECKING:
     from strandline.client import Producer
@@ -67,6 +69,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-going", action="store_true", help="leave out lines that are no rows, and go on"
     )
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="values are JSON, and are sent by this schema (.avsc, .json, .proto), which is registered first; `latest` "
+        "is the latest version of the subject",
+    )
+    parser.add_argument("--subject", metavar="NAME", help="with --schema (default: TOPIC-value)")
+    parser.add_argument(
+        "--type",
+        choices=("AVRO", "JSON", "PROTOBUF"),
+        help="of --schema (default: by the file's name, else AVRO)",
+    )
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="NAME=SUBJECT:VERSION",
+        help="with --schema: a schema that it imports under a name",
+    )
+    add_registry_option(parser)
     add_connection(parser)
     add_json(
         parser,
@@ -86,9 +108,23 @@ def call(options: argparse.Namespace) -> int:
         raise usage("--keep-partitions is for --from-json")
     if options.whole and not options.file:
         raise usage("--whole needs files")
+    options.encode = _encoder(options)
     if sys.stdin.isatty() and not options.file and not options.tombstone:
         note("Each line is a record; Ctrl-D ends.")
     return run_async(lambda: _produce(options))
+
+
+def _encoder(options: argparse.Namespace) -> Callable[[bytes], bytes] | None:
+    if options.schema is None:
+        return None
+    if not is_installed():
+        raise usage(f"--schema needs more packages: {HOW_TO_INSTALL}")
+    from strandline.cli.records.schema_writer import Refused, schema_writer
+
+    try:
+        return schema_writer(options)
+    except Refused as error:
+        raise CommandError(str(error), error.code) from None
 
 
 class Sending:
@@ -211,7 +247,9 @@ async def _rows(options: argparse.Namespace, sending: Sending) -> AsyncIterator[
         try:
             if options.whole:
                 data = b"".join([each async for each in chunks_of(descriptor)])
-                yield file, 1, _plain(options, data, headers)
+                whole = _row(options, data, headers, file, 1, sending)
+                if whole is not None:
+                    yield file, 1, whole
                 continue
             number = 0
             async for lines in lines_of(descriptor, delimiter):
@@ -236,10 +274,10 @@ def _row(
     """The record of a line; None for a line to leave out."""
     try:
         if not options.from_json:
-            return _plain(options, line, headers)
+            return _encoded(options, _plain(options, line, headers))
         if not line.strip():
             return None
-        row = from_row(line)
+        row = _encoded(options, from_row(line))
         partition = options.partition if options.partition is not None else row.partition
         return row._replace(
             headers=row.headers + headers,
@@ -264,6 +302,13 @@ def _plain(options: argparse.Namespace, line: bytes, headers: list[tuple[str, by
         marker = options.null.encode()
         key, value = None if key == marker else key, None if value == marker else value
     return Row(key, value, headers, options.partition)
+
+
+def _encoded(options: argparse.Namespace, row: Row) -> Row:
+    """The row with its value by the schema, if there is one. BadRow for a value that does not fit."""
+    if options.encode is None or row.value is None:
+        return row
+    return row._replace(value=options.encode(row.value))
 
 
 def _header(text: str) -> tuple[str, bytes | None]:

@@ -25,9 +25,15 @@ class Refused(Exception):
         self.code = code
 
 
-def add_registry_option(parser: argparse.ArgumentParser) -> None:
+def add_registry_option(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
+    """`is_optional` is for commands that ask a registry only if they are told to."""
     parser.add_argument(
-        "--registry", default=DEFAULT_URL, metavar="URL", help=f"the schema registry (default: {DEFAULT_URL})"
+        "--registry",
+        default=None if is_optional else DEFAULT_URL,
+        metavar="URL",
+        help="the schema registry: values that have a schema are decoded and printed as JSON"
+        if is_optional
+        else f"the schema registry (default: {DEFAULT_URL})",
     )
     parser.add_argument(
         "--registry-config",

@@ -113,7 +113,8 @@ def _avro_decoder(options: argparse.Namespace, schema: ParsedSchema) -> Callable
     return decode
 
 
-def _json_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
+def json_validator(schema: ParsedSchema) -> Callable[[Any], None]:
+    """Raises an error that names the place in a value that does not fit the schema."""
     from jsonschema import validators
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT7
@@ -125,11 +126,13 @@ def _json_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
         for name, text in schema.resolved.items()
     ]
     validator = kind(value, registry=Registry().with_resources(resources))
+    validate: Callable[[Any], None] = validator.validate
+    return validate
 
-    def decode(id: int, data: bytes) -> None:
-        validator.validate(json.loads(data))
 
-    return decode
+def _json_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
+    validate = json_validator(schema)
+    return lambda id, data: validate(json.loads(data))
 
 
 def _protobuf_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
@@ -139,14 +142,14 @@ def _protobuf_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
     classes = message_classes(schema)
 
     def decode(id: int, data: bytes) -> None:
-        indexes, start = _message_indexes(data)
+        indexes, start = message_indexes(data)
         message = classes[indexes]()
         message.ParseFromString(data[start:])
 
     return decode
 
 
-def _message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
+def message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
     """The path to the message's type, and where the message begins: zigzag varints, a single zero for the first."""
     length, position = _varint(data, 0)
     indexes = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from strandline.registry.formats.json_schema.nodes import NO_DEFAULT, SchemaNode
@@ -323,7 +324,7 @@ class _Parts:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str | None:
@@ -331,4 +332,4 @@ def _text(value: Any) -> str | None:
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value)[:200]
+    return json.dumps(value, default=str)[:200]

@@ -57,4 +57,4 @@ class SchemaNode:
     def key(self) -> str:
         """Equal for nodes that say the same."""
         about = [self.source, self.id, self.title, self.description, self.has_default and [self.default]]
-        return f"{self.kind}:{json.dumps(about, sort_keys=True)}"
+        return f"{self.kind}:{json.dumps(about, sort_keys=True, default=str)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from strandline.registry.formats.json_schema.comparison import compare_schemas
@@ -19,13 +20,13 @@ class JsonSchema(ParsedSchema):
     def __init__(self, value: Any, references: tuple[Reference, ...], resolved: Mapping[str, str]) -> None:
         super().__init__(references, resolved)
         self.value = value
-        self._text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        self._text = _dumped(value)
         self._root: SchemaNode | None = None
 
     @classmethod
     def parse(cls, text: str, references: tuple[Reference, ...], resolved: Mapping[str, str]) -> JsonSchema:
         try:
-            value = json.loads(text, parse_constant=_refuse_constant)
+            value = json.loads(text, parse_constant=_refuse_constant, parse_float=Decimal)
         except (ValueError, RecursionError) as error:
             raise InvalidSchema(f"Invalid JSON schema: {error}") from None
         return cls(value, references, resolved)
@@ -58,6 +59,26 @@ class JsonSchema(ParsedSchema):
     def has_top_level_field(self, name: str) -> bool:
         properties = self.value.get("properties") if isinstance(self.value, dict) else None
         return isinstance(properties, dict) and name in properties
+
+
+def _dumped(value: Any) -> str:
+    """JSON without spaces. Numbers with a point keep their digits: 0.10 is not written as 0.1."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except TypeError:  # there is such a number
+        return _spelled(value)
+
+
+def _spelled(value: Any) -> str:
+    match value:
+        case dict():
+            return f"{{{','.join(f'{json.dumps(k, ensure_ascii=False)}:{_spelled(v)}' for k, v in value.items())}}}"
+        case list():
+            return f"[{','.join(map(_spelled, value))}]"
+        case Decimal():
+            return str(value)
+        case _:
+            return json.dumps(value, ensure_ascii=False)
 
 
 def _sorted(value: Any) -> Any:
