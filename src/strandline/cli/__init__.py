@@ -1,4 +1,4 @@
-"""What a person types. Parsing is by argparse, so that `strandline up` loads nothing that a broker does not need."""
+"""The command line. Parsing is by argparse, so that `strandline up` loads nothing that a broker does not need."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What several commands take in the same way."""
+"""Arguments that several commands take in the same way."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def _ask_to_drop(directory: str, offsets: list[int]) -> str | None:
 def _repaired(
     directory: str, data: str, flushed_to: int, dropped: list[int], *, dry_run: bool
 ) -> tuple[list[str], list[str]]:
-    """What was repaired, here or in a copy, and the damage that is left."""
+    """The repairs that were made, here or in a copy, and the damage that is left."""
     from strandline.node.disk import RealDisk
     from strandline.partition.producers import Producers
     from strandline.storage.repairing import drop_malformed, find_malformed, repair

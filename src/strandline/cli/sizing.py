@@ -39,7 +39,7 @@ USES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedWorkload:
-    """What is to be carried."""
+    """The load that is to be carried."""
 
     write_mb_s: float
     read_mb_s: float

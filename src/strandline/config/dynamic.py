@@ -57,9 +57,9 @@ class DynamicConfigs:
 
     static: BrokerConfig
     own_overrides: dict[str, str]
-    """What is set for this broker and can stand."""
+    """The settings of this broker that are valid."""
     shared_overrides: dict[str, str]
-    """What is set for all brokers and can stand."""
+    """The settings of all brokers that are valid."""
     subscriptions_version: int
     """How often subscriptions to metrics of clients have changed."""
 

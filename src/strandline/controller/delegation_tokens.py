@@ -36,7 +36,7 @@ _USER: Final = "User"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
-    """What plans know beside the request: who asks, when, and the settings of the controller."""
+    """The facts that plans need beside the request: who asks, when, and the settings of the controller."""
 
     requester: str  # as User:name
     now_ms: int

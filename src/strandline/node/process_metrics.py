@@ -1,4 +1,4 @@
-"""What this process takes of its machine, by the names of Prometheus' client libraries.
+"""The share of its machine that this process takes, by the names of Prometheus' client libraries.
 
 Dashboards of Kafka read the JVM's names for memory, threads and collections: the same figures have those names too.
 """

@@ -50,7 +50,7 @@ class TlsContext:
 
 
 def _stamps(settings: TlsSettings) -> tuple[tuple[int, int, int] | None, ...]:
-    """What tells one version of the files from another."""
+    """The stamps that tell one version of the files from another."""
     return tuple(_stamp(store.location) for store in (settings.key_store, settings.trust_store))
 
 

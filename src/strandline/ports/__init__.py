@@ -1,1 +1,1 @@
-"""What the world must offer to a node: protocols only. `node` has the real twins, `sim` the simulated ones."""
+"""The world that a node lives in: protocols only. `node` has the real twins, `sim` the simulated ones."""

@@ -36,7 +36,7 @@ class Connection(Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """What has been handed over and not yet taken by the operating system."""
+        """The bytes that were handed over and not yet taken by the operating system."""
         ...
 
     def pause_reading(self) -> None: ...

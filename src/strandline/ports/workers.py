@@ -14,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class WorkLost(Exception):
-    """Whoever was to do the work is gone, for instance because memory was short. It can be tried again."""
+    """The worker is gone, for instance because memory was short. The work can be tried again."""
 
 
 class Walk(Protocol[T_co]):

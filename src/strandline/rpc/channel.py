@@ -56,7 +56,7 @@ class ChannelClosed(ConnectionError):
 
 
 class ResponseReceiver(Protocol):
-    """What takes the response, or the loss of the connection: a future, or something that costs less."""
+    """The taker of the response, or of the loss of the connection: a future, or something that costs less."""
 
     def done(self) -> bool: ...
 
@@ -91,7 +91,7 @@ class Channel:
 
     @property
     def unsent_bytes(self) -> int:
-        """What the operating system has not taken yet; requests without answers show in nothing else."""
+        """The bytes that the operating system has not taken yet; requests without responses show in nothing else."""
         return 0 if self._connection is None else self._connection.unsent_bytes
 
     async def open(self, network: Network, host: str, port: int, tls: Tls | None = None) -> None:

@@ -19,7 +19,7 @@ _REFUSED: Final = b'{"status":"invalid_token"}'
 
 
 class VerifiedToken(NamedTuple):
-    """What a token says that was found to be genuine."""
+    """The contents of a token that was found to be genuine."""
 
     subject: str
     expires_at_ms: int

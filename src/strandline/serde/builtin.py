@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 @runtime_checkable
 class Serializer(Protocol):
-    """What a plug-in offers; `None` stays None where a record has no key or value."""
+    """The functions of a plug-in; `None` stays None where a record has no key or value."""
 
     def serialize(self, topic: str, value: Any) -> bytes | None: ...
 

@@ -1,4 +1,4 @@
-"""What the active controller has done: elections, and brokers that it lost sight of."""
+"""The acts of the active controller: elections, and brokers that it lost sight of."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class RecentCounts:
         self._latest_at: float | None = None
 
     def since(self, counts: list[int], now: float) -> list[int]:
-        """What was counted since one or two windows ago. Called whenever the quantiles are wanted."""
+        """The counts since one or two windows ago. It is called whenever the quantiles are wanted."""
         if self._latest_at is None:
             self._latest_at = now
         elif now - self._latest_at >= _WINDOW_S:

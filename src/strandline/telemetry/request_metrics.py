@@ -1,4 +1,4 @@
-"""What a node's requests cost: how many of each API and version, where their time went, which errors they ended with.
+"""The cost of a node's requests: how many of each API and version, where their time went, which errors they ended with.
 
 Most requests are responded to as soon as they are read, and of these one time is noted, which is both the handler's and
 the whole. Where a request waited, each part of its time is noted:

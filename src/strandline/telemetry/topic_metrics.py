@@ -1,4 +1,5 @@
-"""What was written to and read from each topic on a node. Those of a deleted topic stay in the node's sum."""
+"""Counts of the records that were written to and read from each topic on a node. Those of a deleted topic stay in the
+node's sum."""
 
 from __future__ import annotations
 

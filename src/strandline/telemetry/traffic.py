@@ -1,4 +1,4 @@
-"""What went over connections to other nodes."""
+"""The bytes that went over connections to other nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users import in their tests: an embedded broker, started in a fraction of a second.
+"""For users' tests: an embedded broker, started in a fraction of a second.
 
     async with broker() as b:                 # on the running loop
         ... b.bootstrap ...

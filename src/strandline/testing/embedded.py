@@ -61,7 +61,7 @@ async def broker(
 
 
 class _ProcessOfTheTest:
-    """What an embedded broker takes for its process: to end that would end the test run without a word."""
+    """The process of an embedded broker: to end the real one would end the test run without a word."""
 
     node: launcher.RunningNode
 

@@ -1,4 +1,4 @@
-"""What the handlers of ACLs share."""
+"""The common part of the handlers of ACLs."""
 
 from __future__ import annotations
 

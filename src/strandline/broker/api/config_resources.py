@@ -1,4 +1,4 @@
-"""What AlterConfigs and IncrementalAlterConfigs share: the same answers, and who may be asked.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: the same responses, and who may be asked.
 
 A broker's own settings are altered through that services, and those of all through any: it knows which go together with
 its own file. What it refuses, or what came to the wrong one, is not passed on.

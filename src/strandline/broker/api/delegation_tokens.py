@@ -1,4 +1,4 @@
-"""What the handlers of delegation tokens share: who may ask, and how a refusal reads."""
+"""The common part of the handlers of delegation tokens: who may ask, and how a refusal reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Fetch answer has to say of each partition, and its bytes but for the records, which leave from their files."""
+"""The partitions of a Fetch response, and its bytes but for the records, which leave from their files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INT32: Final = Struct(">i")
 
 
 class Read:
-    """What one partition gives."""
+    """The result of one partition."""
 
     __slots__ = (
         "aborted",

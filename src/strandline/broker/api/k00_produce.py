@@ -410,7 +410,7 @@ def _respond_when_committed(
 def encode_all_written(
     version: int, pieces: list[Piece], topics: list[Topic], results: list[Result]
 ) -> bytearray:
-    """What the schema's encoder would make of it, in a tenth of the time; tests compare the two."""
+    """The bytes that the schema's encoder would give, in a tenth of the time; tests compare the two."""
     pack = _WRITTEN.pack
     rows: list[list[bytes]] = [[] for _ in topics]
     for piece, result in zip(pieces, results, strict=True):

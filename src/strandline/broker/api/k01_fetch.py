@@ -150,7 +150,7 @@ def _fetch(
 def _note_progress(
     services: Services, request: FetchRequest, fetch: Fetch, replicas: list[Replica | None]
 ) -> None:
-    """What a follower asks for says what it has; that may commit records and change the in-sync set."""
+    """Notes what a follower has, which its offset says; that may commit records and change the in-sync set."""
     follower = _follower_of(request)
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
     now = services.clock.monotonic()
@@ -273,7 +273,7 @@ def _read_all(
     fetch: Fetch,
     replicas: list[Replica | None],
 ) -> tuple[list[Read], bool, bool]:
-    """What each partition gives; whether that is an answer already: enough bytes, or something to be told at once; and
+    """The results of the partitions; whether they are a response already: enough bytes, or something urgent; and
     whether it should be one soon, since a follower does not know how far it may show what it has.
 
     Where there is more than could be read at a time nobody waits for it: the reader asks again.

@@ -111,7 +111,8 @@ def _partition_response(
 
 
 def _check_end_is_known(replica: Replica, request: ListOffsetsRequest, version: int) -> None:
-    """What an earlier leader committed is visible once the high watermark has reached this leader's first offset."""
+    """Raises KafkaError until the high watermark has reached this leader's first offset: only then are those records
+    visible that an earlier leader committed."""
     if request.replica_id == _CONSUMER and replica.high_watermark < replica.leader.epoch_start:
         is_known = version >= _OFFSET_NOT_AVAILABLE_FROM
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE)

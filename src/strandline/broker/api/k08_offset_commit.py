@@ -31,7 +31,7 @@ _Topic = tuple[str, bytes, list[OffsetCommitRequestPartition]]
 
 
 class CommitState(NamedTuple):
-    """What is kept of a connection's commits: the shape of the last one, and the template if two were alike."""
+    """The memory of a connection's commits: the shape of the last one, and the template if two were alike."""
 
     shape: tuple[object, ...]
     template: CommitTemplate | None

@@ -63,7 +63,7 @@ class CommitRequest:
         self._written: bytes | None = None
 
     def shape(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
-        """What requests have in common that one template reads."""
+        """The key that requests of one template have in common."""
         return (
             self.version,
             self.committer,
@@ -142,7 +142,7 @@ class CommitTemplate:
     def read(
         self, version: int, body: Buffer, position: int, image_version: int, now_ms: int
     ) -> list[OffsetChanges] | None:
-        """What the request commits; None where it is another one."""
+        """The offsets that the request commits; None if the request is of another shape."""
         layout = self._layout
         if (
             len(body) - position != layout.size

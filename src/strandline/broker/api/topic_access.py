@@ -1,4 +1,4 @@
-"""What somebody may see and create of topics. Without an authorizer, where `access` is None, that is everything."""
+"""The topics that somebody may see and create. Without an authorizer, where `access` is None, that is all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What authorization makes of a request: the part that is allowed, and how the response tells of the rest.
+"""The result of authorizing a request: the part that is allowed, and how the response tells of the rest.
 
 A denied part of a response mirrors the part of the request that it is about: the same names and numbers, with an error.
 """

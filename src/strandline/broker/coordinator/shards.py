@@ -227,7 +227,7 @@ class CoordinatorShards(ABC, Generic[R]):
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} cannot be understood: {error}")
 
     def leadership_changed(self, topic: str, partition: int) -> None:
-        """What this node no longer leads is coordinated elsewhere; what it leads now is loaded."""
+        """Unloads the shards that this node no longer leads, and loads those that it leads now."""
         if topic != self.topic:
             return
         replica = self._replicas.get(topic, partition)

@@ -37,7 +37,7 @@ _DONE: Final = (
 
 
 class Ending(NamedTuple):
-    """What the markers of one transaction say."""
+    """The contents of the markers of one transaction."""
 
     producer_id: int
     epoch: int

@@ -14,7 +14,7 @@ _TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or ha
 
 
 def shortage(error: OSError) -> str:
-    """What the disk or the process lacks for the moment, in words for the log."""
+    """The thing that the disk or the process lacks for the moment, in words for the log."""
     return "disk full" if is_full(error) else _TOO_MANY_FILES if lacks_files(error) else "out of memory"
 
 

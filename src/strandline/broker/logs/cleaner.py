@@ -116,7 +116,7 @@ class Cleaner:
                         await asyncio.sleep(0)  # the loop has its turn between two of many
 
     async def _clean_while_dirty(self, failed: set[Replica]) -> None:
-        """What cannot be cleaned is tried again in the next round; the others must not wait for it."""
+        """Cleans the dirtiest logs one by one. One that fails is tried again in the next round."""
         while (found := self._filthiest(failed)) is not None:
             replica, extent = found
             self.under_way[replica.partition] = None

@@ -1,4 +1,4 @@
-"""What is done for open logs every so often: flushes by time, checkpoints, and the expiry of producers.
+"""The periodic work on open logs: flushes by time, checkpoints, and the expiry of producers.
 
 A partition that nobody touched since the start has nothing to flush or to checkpoint.
 """

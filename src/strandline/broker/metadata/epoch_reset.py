@@ -34,7 +34,7 @@ class CannotReset(Exception):
 
 
 class EpochReset(NamedTuple):
-    """What a reset changes: the epoch in quorum-state before and after, and how many batches have another epoch."""
+    """The changes of a reset: the epoch in quorum-state before and after, and how many batches have another epoch."""
 
     old_epoch: int
     new_epoch: int
@@ -46,7 +46,7 @@ def lowered(epoch: int) -> int:
 
 
 def plan_reset(disk: Disk, data: str) -> EpochReset:
-    """What a reset of the metadata log in the log directory `data` would do; raises CannotReset."""
+    """The changes that a reset of the metadata log in the log directory `data` would make; raises CannotReset."""
     directory = _directory(disk, data)
     state = _state(disk, directory)
     old = int(state["leaderEpoch"])

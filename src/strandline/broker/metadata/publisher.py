@@ -1,4 +1,4 @@
-"""What this node knows of the cluster: follows the committed records, and tells the broker what changed.
+"""The node's knowledge of the cluster: follows the committed records, and tells the broker what changed.
 
 MetadataDelta of one batch of records are published together, so that nobody sees half of them.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MetadataDelta:
-    """What a publication brought."""
+    """The changes that a publication brought."""
 
     removed_topics: list[str] = field(default_factory=list)
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)

@@ -78,7 +78,7 @@ class CorruptReplicas:
         return replica.partition in self._replacing
 
     def _state(self, replica: Replica) -> PartitionState | None:
-        """What the image says, if the replica is still there."""
+        """The partition's state in the image, if the replica is still there."""
         if self._replicas.get(*replica.partition) is not replica:
             return None
         return self._replicas.state_here(*replica.partition)

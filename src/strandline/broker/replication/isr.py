@@ -112,7 +112,7 @@ class IsrUpdater:
     async def _ask(
         self, batch: list[tuple[Replica, PartitionLeader]]
     ) -> list[tuple[Replica, PartitionLeader]]:
-        """What has to be asked again."""
+        """The partitions that have to be asked for again."""
         topics: dict[bytes, list[PartitionData]] = {}
         for replica, leader in batch:
             assert leader.proposed is not None

@@ -147,7 +147,7 @@ class Replica:
             )
 
     def check_leader_epoch(self, epoch: int) -> None:
-        """What KIP-320 asks of a request that says which epoch it believes in (-1: it does not say)."""
+        """Checks the leader epoch that a request names, by KIP-320 (-1: it names none)."""
         if epoch >= 0 and epoch != self.epoch:
             if epoch < self.epoch:
                 raise KafkaError(

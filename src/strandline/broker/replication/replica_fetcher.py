@@ -62,7 +62,7 @@ class FetchState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetcherParts:
-    """What fetchers of all leaders share."""
+    """The parts that the fetchers of all leaders share."""
 
     node: NodeContext
     replicas: Replicas
@@ -297,7 +297,7 @@ class LeaderFetcher:
             replica.wake_all()
 
     def _failed(self, followed: FetchState, error: KafkaError | OSError | CorruptBatch) -> None:
-        """What goes wrong with a partition here is its own trouble (rule 4), and is said once while it lasts."""
+        """Keeps a failure to its partition (rule 4), and logs it once while it lasts."""
         replica = followed.replica
         if isinstance(error, OSError):
             error = self._parts.replicas.disk_error(replica.directory, error)

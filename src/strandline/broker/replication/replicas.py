@@ -92,7 +92,7 @@ class Replicas:
         self._place_missing()
 
     def _place_missing(self) -> None:
-        """What is not where the controller knows it to be: in a directory that cannot be read now, or gone for good.
+        """Notes the replicas that are missing where the controller knows them: the directory cannot be read, or is lost.
 
         A directory that has not been used yet is made when it first is, so nothing is missing there. A replica that
         nobody has placed may be in the directory that cannot be read: to begin it anew could lose what it has.
@@ -147,7 +147,7 @@ class Replicas:
         return None if partitions is None else partitions.get(index)
 
     def state_here(self, topic: str, index: int) -> PartitionState:
-        """What the image says of a partition that this node has a replica of; raises KafkaError if it has none."""
+        """The image's state of a partition that this node has a replica of; raises KafkaError if it has none."""
         known = self._image.topics.get(topic)
         state = None if known is None else known.partitions.get(index)
         if state is None:
@@ -306,7 +306,7 @@ class Replicas:
         return min(online, key=lambda directory: self._counts[directory])
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
-        """What a failed read or write means: what passes is refused, anything else takes the directory offline."""
+        """The error for a failed read or write: a passing trouble is refused, any other takes the directory offline."""
         if passes(error):
             self._say_passing(directory, error)
             why = "no room is left" if is_full(error) else str(error.strerror)

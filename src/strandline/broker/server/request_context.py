@@ -31,7 +31,7 @@ class Cancellable(Protocol):
 
 
 class ClientChannel(Protocol):
-    """What handlers and responses need of a client's connection."""
+    """The side of a client's connection that handlers and responses use."""
 
     listener: str
     is_controller_listener: bool
@@ -63,7 +63,7 @@ class ClientChannel(Protocol):
 
 
 class RequestContext:
-    """What a handler knows of a request beside its message, and what its connection knows of the response."""
+    """One request: what a handler knows beside its message, and what its connection knows of the response."""
 
     __slots__ = (
         "api_key",

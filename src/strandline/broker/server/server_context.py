@@ -1,4 +1,4 @@
-"""What every connection of a node shares."""
+"""The parts of a node that all of its connections share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Dispatcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """What every connection of a node shares."""
+    """The parts of a node that all of its connections share."""
 
     node: NodeContext
     clock: Clock

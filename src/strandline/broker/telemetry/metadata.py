@@ -77,7 +77,7 @@ class MetadataCollector:
         )
 
     def _channels(self) -> Families:
-        """What this node asked other nodes of the quorum."""
+        """The requests of this node to other nodes of the quorum."""
         name, traffic = "kafka_server_raftchannelmetrics_", self._quorum.traffic
         yield counter(f"{name}request_total", "Requests to nodes of the quorum.", traffic.requests)
         yield counter(f"{name}response_total", "Responses of nodes of the quorum.", traffic.responses)

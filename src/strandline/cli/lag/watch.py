@@ -1,4 +1,4 @@
-"""What `strandline lag` makes of one look after the other: status, trend, seconds, and word of a change.
+"""The watch of `strandline lag`: status, trend and seconds from one look to the next, and word of a change.
 
 A client sees offsets and not when they were committed: a commit counts from the look that saw it first. A consumer that
 commits the same offset again looks as if it had stopped.
@@ -33,7 +33,7 @@ class LagWatch:
         self._statuses: dict[str, str] = {}
 
     def look(self, found: Mapping[str, GroupLagDescription], now_ms: int) -> dict[str, Any]:
-        """What is to be shown. Whoever wants to hear of a changed status is told."""
+        """The rows to be shown. Those who want to hear of a changed status are told."""
         for where, end in {
             TopicPartition(each.topic, each.partition): each.end_offset
             for group in found.values()

@@ -1,4 +1,4 @@
-"""What `strandline up --secure` says when it is ready: how each client connects. The password stays in its file."""
+"""The banner of `strandline up --secure`: how each client connects. The password stays in its file."""
 
 from __future__ import annotations
 

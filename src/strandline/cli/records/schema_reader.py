@@ -102,7 +102,7 @@ def _avro(schema: Any) -> Decode:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no type for: bytes as Avro's own JSON has them, times by ISO 8601, other things as text."""
+    """A value that JSON has no type for: bytes as Avro's own JSON has them, times by ISO 8601, others as text."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     isoformat = getattr(value, "isoformat", None)

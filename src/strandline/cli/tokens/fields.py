@@ -1,4 +1,4 @@
-"""What the commands about tokens share."""
+"""The common part of the commands about tokens."""
 
 from __future__ import annotations
 

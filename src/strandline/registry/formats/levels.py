@@ -26,7 +26,7 @@ _SHOWN_MAX: Final = 10 * 1024  # characters of an old schema in a message
 def violations(
     level: str, schema: ParsedSchema, earlier: Sequence[tuple[int, ParsedSchema]], *, is_lenient: bool = False
 ) -> list[str]:
-    """What a level forbids about a schema, after these versions in ascending order; empty if it is allowed."""
+    """The incompatibilities of a schema by a level, after these versions in ascending order; empty if it is allowed."""
     direction, _, transitive = level.partition("_")
     if direction == "NONE" or not earlier:
         return []

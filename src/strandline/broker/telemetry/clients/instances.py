@@ -310,7 +310,7 @@ class ClientTelemetry:
 
 
 def _facts(context: RequestContext, instance_id: bytes) -> dict[str, str]:
-    """What subscriptions can select a client by. What it did not say is not there, and no pattern matches it."""
+    """The facts by which subscriptions select a client. No pattern matches a fact that it did not tell."""
     software, version = context.connection.software
     found = {
         "client_instance_id": uuid_text(instance_id),

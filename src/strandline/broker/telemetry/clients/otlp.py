@@ -40,7 +40,7 @@ class Point(NamedTuple):
 
 
 class Pushed(NamedTuple):
-    """What one push said."""
+    """The contents of one push."""
 
     client: tuple[tuple[str, str], ...]  # facts about the client: its group, its rack
     points: tuple[Point, ...]

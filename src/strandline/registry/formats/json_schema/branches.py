@@ -20,7 +20,7 @@ Pair = tuple[int, int]
 
 
 class ComparisonPass:
-    """What all branches of one pass share."""
+    """The state that all branches of one pass share."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ def compare_covered(
 def compare_more(
     found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str
 ) -> None:
-    """What is admitted beside the named members: additionalProperties, additionalItems."""
+    """The values that are admitted beside the named members: additionalProperties, additionalItems."""
     with found.at(keyword):
         if original.permits_more != update.permits_more:
             found.add(f"{name}_{'ADDED' if update.permits_more else 'REMOVED'}")
@@ -34,7 +34,7 @@ def compare_more(
 def compare_unevaluated(
     found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str
 ) -> None:
-    """What is admitted where no part of the schema has looked: unevaluatedProperties, unevaluatedItems."""
+    """The values that are admitted where no part of the schema has looked: unevaluatedProperties, unevaluatedItems."""
     old, new = original.unevaluated, update.unevaluated
     if old is None and new is None:
         return
