@@ -92,7 +92,7 @@ class Replicas:
         self._place_missing()
 
     def _place_missing(self) -> None:
-        """Notes the replicas that are missing where the controller knows them: the directory cannot be read, or is lost.
+        """Notes the replicas that are missing where the controller knows them: the directory is unreadable or lost.
 
         A directory that has not been used yet is made when it first is, so nothing is missing there. A replica that
         nobody has placed may be in the directory that cannot be read: to begin it anew could lose what it has.

@@ -38,7 +38,7 @@ class Subscription(NamedTuple):
 
 
 class RequestedMetrics(NamedTuple):
-    """The metrics that one client is asked for. The id is the same on every broker, so that clients may go to another."""
+    """The metrics that one client is asked for. The id is the same on every broker: clients may go to another."""
 
     subscription_id: int
     metrics: tuple[str, ...]
