@@ -105,7 +105,8 @@ def test_a_peer_that_sends_or_takes_nothing_loses_its_connection() -> None:
             writer.close()
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1000)
             writer.write(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
-            await asyncio.sleep(0.6)  # its response is not read meanwhile
+            assert len(await asyncio.wait_for(reader.readexactly(100), 5)) == 100  # it has begun to respond
+            await asyncio.sleep(0.6)  # the rest is not read meanwhile
             with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
                 await asyncio.wait_for(reader.readexactly(50_000_000), 5)
             writer.close()
