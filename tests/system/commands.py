@@ -26,9 +26,10 @@ class Command:
         prefix: Sequence[str] = (),
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
+        module: str = "strandline",
     ) -> None:
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "strandline", *arguments],
+            [*prefix, sys.executable, "-m", module, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -97,9 +98,10 @@ def command(
     prefix: Sequence[str] = (),
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
+    module: str = "strandline",
 ) -> Iterator[Command]:
     """`env` comes on top of this process's environment."""
-    running = Command(arguments, prefix, cwd, env)
+    running = Command(arguments, prefix, cwd, env, module)
     try:
         yield running
     finally:

@@ -46,4 +46,4 @@ def _unpack(revision: str, place: Path) -> None:
 def old_command(*arguments: str, revision: str = V0_1_0) -> AbstractContextManager[Command]:
     """The `strandline` command of the old revision, with the Python and the packages of today."""
     path = os.pathsep.join(filter(None, (str(source_of(revision)), os.environ.get("PYTHONPATH"))))
-    return command(*arguments, env={"PYTHONPATH": path})
+    return command(*arguments, env={"PYTHONPATH": path}, module="strandline.cli.main")
