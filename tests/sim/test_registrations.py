@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.api.controller_forwarding import decide_here
+from strandline.broker.metadata.controller_apis import RequestOrigin
 from strandline.security.principal import ANONYMOUS
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
@@ -17,7 +18,8 @@ from tests.sim.seeds import seeds
 
 async def _unregister(controller: SimulatedNode, node: SimulatedNode) -> None:
     request = UnregisterBrokerRequest(broker_id=node.node_id)
-    response = await controller.life.run(decide_here(controller.broker.services, request, 0, ANONYMOUS))
+    origin = RequestOrigin(ANONYMOUS, "127.0.0.1", "")
+    response = await controller.life.run(decide_here(controller.broker.services, request, 0, origin))
     assert response.error_code == ErrorCode.NONE
 
 

@@ -148,6 +148,7 @@ def test_what_runs_in_a_directory_is_stopped(run: Run, json_of: Json, tmp_path: 
 
 def test_one_node_of_a_cluster_is_stopped(run: Run, json_of: Json, three: Any) -> None:
     running, home, bootstrap = three
+    assert run("topics", "create", "missed", "-p", "3", "-b", bootstrap).code == DONE
     json_of("stop", "--data", str(home), "--node", "3")
     assert "node 3 has ended" in running.wait_for("node 3 has ended")
     status = run("cluster", "status", "-b", bootstrap)
