@@ -17,6 +17,11 @@ from strandline.node.launcher import embedded_settings
 SECONDS_MAX = 60.0
 
 
+def heed_interrupts() -> None:
+    """For a new process: a test run in the background ignores SIGINT, and so would every process that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Command:
     """A running command, whose output is collected while it runs."""
 
@@ -36,6 +41,7 @@ class Command:
             cwd=cwd,
             env={**os.environ, **(env or {})},
             start_new_session=True,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509  it only sets a signal
         )
         self.out: list[str] = []
         self.err: list[str] = []

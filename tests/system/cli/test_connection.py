@@ -17,6 +17,7 @@ import pytest
 
 from strandline.cli import contexts
 from tests.system.cli.conftest import Ran
+from tests.system.commands import heed_interrupts
 
 Run = Callable[..., Ran]
 Json = Callable[..., Any]
@@ -104,6 +105,7 @@ def test_an_interrupted_reader_ends_at_once_and_without_a_traceback(run: Run, bo
         [sys.executable, "-m", "strandline", "consume", "followed", "-b", bootstrap],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509  it only sets a signal
     )
     try:
         time.sleep(1.5)
