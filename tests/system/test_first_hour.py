@@ -61,13 +61,8 @@ def test_an_early_ctrl_c_ends_the_start_without_a_word(seconds: float) -> None:
     with command("up", "--ephemeral", "--port", "0", "--no-registry") as running:
         time.sleep(seconds)
         running.signal(signal.SIGINT)
-        running.wait()
-        told = "\n".join(running.err)
-        if "Traceback" in told and f"{os.sep}strandline{os.sep}cli" not in told:
-            return  # a busy machine: Python itself was starting, and none of our code ran
         assert running.wait() in (0, 130, -signal.SIGINT)
-        assert "Traceback" not in told
-        assert "Warning" not in told
+        assert not [line for line in running.err if "Traceback" in line or "Warning" in line]
 
 
 def test_ctrl_c_while_nodes_start_stops_them_at_once() -> None:

@@ -143,6 +143,7 @@ async def test_metadata_that_cannot_be_synced_halts_the_node_before_it_is_answer
     with pytest.raises((asyncio.CancelledError, Halted)):
         await creating
     # This process goes on though it was halted, and may be halted again by its next write.
+    assert world.process.halted
     assert all("cannot be synced" in reason for reason in world.process.halted)
     assert "t" not in world.broker.image.topics
     assert not client.received
