@@ -13,13 +13,13 @@ from tests.mirror.scene import Scene, scene
 
 @pytest.fixture(scope="module")
 def east() -> Iterator[BrokerProcess]:
-    with running_broker() as broker:
+    with running_broker(group_min_session_timeout_ms=1000) as broker:
         yield broker
 
 
 @pytest.fixture(scope="module")
 def west() -> Iterator[BrokerProcess]:
-    with running_broker() as broker:
+    with running_broker(group_min_session_timeout_ms=1000) as broker:
         yield broker
 
 

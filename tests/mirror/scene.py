@@ -90,7 +90,10 @@ class Scene:
     def config(self, properties: Mapping[str, str], name: str = "mirror.properties") -> Path:
         """A file with the clusters, quick intervals and these properties."""
         found = {"clusters": ",".join(self.bootstrap), **QUICK}
-        found |= {f"{alias}.bootstrap.servers": address for alias, address in self.bootstrap.items()}
+        for alias, address in self.bootstrap.items():
+            found[f"{alias}.bootstrap.servers"] = address
+            found[f"{alias}.consumer.session.timeout.ms"] = "2000"
+            found[f"{alias}.consumer.heartbeat.interval.ms"] = "400"
         path = self.directory / name
         path.write_text("".join(f"{key}={value}\n" for key, value in {**found, **properties}.items()))
         return path
