@@ -117,7 +117,9 @@ class Scene:
     # Topics and records
 
     def admin(self, alias: str) -> AdminClient:
-        return AdminClient({"socket.timeout.ms": 30_000, "bootstrap.servers": self.bootstrap[alias], "log_level": 0})
+        return AdminClient(
+            {"socket.timeout.ms": 30_000, "bootstrap.servers": self.bootstrap[alias], "log_level": 0}
+        )
 
     def create_topic(self, alias: str, name: str, partitions: int = 1, **config: str) -> None:
         settings = {key.replace("_", "."): value for key, value in config.items()}

@@ -101,9 +101,7 @@ def test_aborted_transactions_of_the_source_are_not_copied(two: Scene) -> None:
     from confluent_kafka import Producer
 
     two.create_topic("east", "aborted", 1)
-    producer = Producer(
-        {"bootstrap.servers": two.bootstrap["east"], "transactional.id": "t", "log_level": 0}
-    )
+    producer = Producer({"bootstrap.servers": two.bootstrap["east"], "transactional.id": "t", "log_level": 0})
     producer.init_transactions(30)
     for number, is_commit in enumerate((True, False, True, False, True)):
         producer.begin_transaction()

@@ -86,7 +86,9 @@ def test_checkpoints_are_exact_after_a_restart_too(two: Scene) -> None:
     expected = {"early": by_value["v60"], "late": by_value["last"] + 1}
 
     def found() -> dict[str, int]:
-        records = [Checkpoint.decode(m.key(), m.value()) for m in two.read_all("west", "east.checkpoints.internal")]
+        records = [
+            Checkpoint.decode(m.key(), m.value()) for m in two.read_all("west", "east.checkpoints.internal")
+        ]
         return {each.group: each.target_offset for each in records if each.topic == "east.checked"}
 
     wait_until(lambda: found() == expected, 30, "the checkpoints are not the exact offsets")
@@ -100,9 +102,14 @@ def test_group_that_reads_at_the_target_is_left_alone_and_told(two: Scene) -> No
     two.produce("east", "active", [f"v{n}" for n in range(20)])
     two.read("west", "east.active", 20)
     consumer = Consumer(
-        {"bootstrap.servers": two.bootstrap["west"], "group.id": "busy", "log_level": 0, "auto.offset.reset": "earliest",
-         "enable.auto.commit": False}
-    )  # fmt: skip
+        {
+            "bootstrap.servers": two.bootstrap["west"],
+            "group.id": "busy",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
     try:
         consumer.subscribe(["east.active"])
         assert consumer.poll(20) is not None

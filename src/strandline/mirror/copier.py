@@ -38,7 +38,7 @@ from strandline.mirror.batches import ProducibleBatch, producible
 from strandline.mirror.journal import EVENT, RANGES, encode_event, encode_ranges
 from strandline.mirror.membership import Membership
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.offset_map import OffsetRange
+from strandline.mirror.offset_map import CopiedRange
 from strandline.mirror.offset_syncs import OffsetSyncs
 from strandline.mirror.progress import encode_progress
 from strandline.mirror.rate_limit import RateLimit
@@ -228,7 +228,7 @@ class Copier:
             by_target[partition.target] = OffsetAndMetadata(position.offset, note)
         await self._writer.send_offsets_to_transaction(by_target, self._member.group_metadata)
 
-    def _ranges(self, appended: list[_Appended]) -> list[tuple[TopicPartition, OffsetRange]]:
+    def _ranges(self, appended: list[_Appended]) -> list[tuple[TopicPartition, CopiedRange]]:
         ranges = []
         for partition, records, batch in appended:
             runs = _target_runs(batch)
@@ -335,7 +335,7 @@ def _target_runs(batch: ProducerBatch) -> list[tuple[int, int]]:
     return [(batch.outcome.base_offset, batch.count)]
 
 
-def ranges_of(sources: Iterable[tuple[int, int]], targets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
+def ranges_of(sources: Iterable[tuple[int, int]], targets: Iterable[tuple[int, int]]) -> list[CopiedRange]:
     """Ranges of two lists of runs with the same number of records in all."""
     ranges = []
     left = [*targets][::-1]
@@ -343,7 +343,7 @@ def ranges_of(sources: Iterable[tuple[int, int]], targets: Iterable[tuple[int, i
         while count:
             target, room = left.pop()
             taken = min(count, room)
-            ranges.append(OffsetRange(source, target, taken))
+            ranges.append(CopiedRange(source, target, taken))
             source, count = source + taken, count - taken
             if room > taken:
                 left.append((target + taken, room - taken))

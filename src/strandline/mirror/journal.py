@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from strandline.base.ids import TopicPartition
-from strandline.mirror.offset_map import OffsetMap, OffsetRange
+from strandline.mirror.offset_map import CopiedRange, OffsetMap
 
 RANGES: Final = b"ranges"
 EVENT: Final = b"event"
@@ -43,7 +43,7 @@ class Event(NamedTuple):
 
 
 def encode_ranges(
-    copied: Iterable[tuple[TopicPartition, OffsetRange]], recreated: Iterable[TopicPartition] = ()
+    copied: Iterable[tuple[TopicPartition, CopiedRange]], recreated: Iterable[TopicPartition] = ()
 ) -> bytes:
     """The value of a `ranges` entry. Maps of `recreated` partitions begin again with it."""
     topics: dict[str, list[list[int]]] = {}
@@ -94,7 +94,7 @@ class JournalState:
         for topic, ranges in document["ranges"].items():
             for partition, source, target, length in ranges:
                 where = TopicPartition(topic, partition)
-                self.maps.setdefault(where, OffsetMap()).add(OffsetRange(source, target, length))
+                self.maps.setdefault(where, OffsetMap()).add(CopiedRange(source, target, length))
 
     def to_target(self, where: TopicPartition, offset: int) -> int | None:
         """The translation of a committed offset of a partition of the source."""

@@ -71,7 +71,9 @@ class Membership(RebalanceListener):
         if not self._has_joined:
             # Coordinators give a static member that comes back its old partitions, whatever it subscribes to now.
             self._has_joined = True
-            self._consumer.enforce_rebalance("the member may have another subscription than before its restart")
+            self._consumer.enforce_rebalance(
+                "the member may have another subscription than before its restart"
+            )
 
     async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
         for where in partitions:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class OffsetRange(NamedTuple):
+class CopiedRange(NamedTuple):
     """`length` records from `source` on, which are at `target` and after it."""
 
     source: int
@@ -35,8 +35,8 @@ class OffsetRange(NamedTuple):
 class OffsetMap:
     """The ranges of one partition, in ascending order at both ends."""
 
-    def __init__(self, ranges: Iterable[OffsetRange] = ()) -> None:
-        self._ranges: list[OffsetRange] = []
+    def __init__(self, ranges: Iterable[CopiedRange] = ()) -> None:
+        self._ranges: list[CopiedRange] = []
         for each in ranges:
             self.add(each)
 
@@ -44,16 +44,16 @@ class OffsetMap:
         return len(self._ranges)
 
     @property
-    def ranges(self) -> tuple[OffsetRange, ...]:
+    def ranges(self) -> tuple[CopiedRange, ...]:
         return tuple(self._ranges)
 
-    def add(self, added: OffsetRange) -> None:
+    def add(self, added: CopiedRange) -> None:
         """Adds what was copied last; rule 2."""
         assert added.length > 0, "a range has records"
         self.cut(added.source)
         last = self._ranges[-1] if self._ranges else None
         if last is not None and (last.source_end, last.target_end) == (added.source, added.target):
-            self._ranges[-1] = OffsetRange(last.source, last.target, last.length + added.length)
+            self._ranges[-1] = CopiedRange(last.source, last.target, last.length + added.length)
         else:
             self._ranges.append(added)
 
@@ -63,7 +63,7 @@ class OffsetMap:
             self._ranges.pop()
         if self._ranges and self._ranges[-1].source_end > source:
             last = self._ranges[-1]
-            self._ranges[-1] = OffsetRange(last.source, last.target, source - last.source)
+            self._ranges[-1] = CopiedRange(last.source, last.target, source - last.source)
 
     def drop_before_target(self, target: int) -> None:
         """Forgets ranges of which the target has no record any more. One stays: it says where the others begin."""

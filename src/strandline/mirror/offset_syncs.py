@@ -12,7 +12,7 @@ from strandline.client.admin.admin import Admin
 from strandline.client.admin.topics import NewTopic
 from strandline.client.producer.producer import Producer
 from strandline.mirror.mm2_records import OffsetSync
-from strandline.mirror.offset_map import OffsetRange
+from strandline.mirror.offset_map import CopiedRange
 from strandline.mirror.settings import FlowSettings
 from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
 
@@ -32,7 +32,7 @@ class OffsetSyncs:
         topic = NewTopic(name=self._topic, partitions=1, replication_factor=factor, configs=COMPACTED)
         await create_topic(admin, topic)
 
-    async def write(self, copied: Iterable[tuple[TopicPartition, OffsetRange]]) -> None:
+    async def write(self, copied: Iterable[tuple[TopicPartition, CopiedRange]]) -> None:
         last = dict(copied)
         for (topic, partition), each in last.items():
             key, value = OffsetSync(topic, partition, each.source_end - 1, each.target_end - 1).encode()

@@ -35,6 +35,9 @@ LATEST: Final = -1
 # How long offsets of a transaction that another process left open are waited for, before that is ended.
 _UNSTABLE_SECONDS: Final = 1.0
 
+# How often the source's group, which shows the lag, follows.
+_LAG_SECONDS: Final = 5.0
+
 logger = logging.getLogger("strandline.mirror")
 
 
@@ -58,6 +61,7 @@ class FlowSession:
         self._clients = FlowClients(settings, instance, world)
         self._journal_topic = journal_topic(settings.source.alias, settings.target.alias)
         self._background = BackgroundTasks()
+        self._at_source: dict[TopicPartition, int] = {}  # what the group at the source has
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Connects to both clusters, and joins the group. `stack` closes everything."""
@@ -115,6 +119,11 @@ class FlowSession:
         if settings.flag("emit.checkpoints.enabled"):
             await self._groups.create_topic()
             self._lead("emit.checkpoints", self._groups.emit_checkpoints, "checkpoints")
+        start(
+            repeat(
+                _LAG_SECONDS, self._has_moved, self._commit_at_source, f"{settings.name}: lag at the source"
+            )
+        )
         self._lead("sync.group.offsets", self._groups.sync_offsets, "syncing groups")
         self._lead("sync.topic.configs", self._topics.sync_configs, "syncing settings of topics")
         self._lead("sync.topic.acls", self._topics.sync_acls, "syncing ACLs")
@@ -138,6 +147,18 @@ class FlowSession:
                 continue
             await self._adopt()
             await self._copier.copy_once()
+
+    # The group at the source, for lag tools
+
+    def _has_moved(self) -> bool:
+        return {each.source: each.committed.offset for each in self._copied()} != self._at_source
+
+    async def _commit_at_source(self) -> None:
+        """Commits what is copied to the group at the source. Nobody begins there: it shows the lag to other tools."""
+        offsets = {each.source: each.committed.offset for each in self._copied()}
+        if offsets:
+            await self._source.alter_group_offsets(self._settings.group_id, offsets)
+        self._at_source = offsets
 
     # Clusters and topics
 

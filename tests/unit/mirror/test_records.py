@@ -15,7 +15,7 @@ from strandline.mirror.journal import (
     encode_ranges,
 )
 from strandline.mirror.mm2_records import Checkpoint, Heartbeat, OffsetSync
-from strandline.mirror.offset_map import OffsetRange
+from strandline.mirror.offset_map import CopiedRange
 from strandline.mirror.rate_limit import RateLimit
 
 ORDERS = TopicPartition("orders", 0)
@@ -39,7 +39,7 @@ def test_records_are_read_back() -> None:
 def test_journal_adds_up() -> None:
     state = JournalState()
     event = Event("kind", "orders-0", "text", 5, 7, 3)
-    state.apply(RANGES, encode_ranges([(ORDERS, OffsetRange(0, 10, 5))]))
+    state.apply(RANGES, encode_ranges([(ORDERS, CopiedRange(0, 10, 5))]))
     state.apply(EVENT, encode_event(event))
     state.apply(CONTROL, encode_control(paused=True, reason="night", time_ms=1))
     state.apply(b"of a later version", b"{}")
@@ -51,16 +51,16 @@ def test_journal_adds_up() -> None:
 
 def test_map_of_a_topic_that_was_created_again_begins_again() -> None:
     state = JournalState()
-    state.apply(RANGES, encode_ranges([(ORDERS, OffsetRange(0, 0, 50))]))
-    state.apply(RANGES, encode_ranges([(ORDERS, OffsetRange(0, 51, 2))], recreated=[ORDERS]))
-    assert state.maps[ORDERS].ranges == (OffsetRange(0, 51, 2),)
+    state.apply(RANGES, encode_ranges([(ORDERS, CopiedRange(0, 0, 50))]))
+    state.apply(RANGES, encode_ranges([(ORDERS, CopiedRange(0, 51, 2))], recreated=[ORDERS]))
+    assert state.maps[ORDERS].ranges == (CopiedRange(0, 51, 2),)
 
 
 def test_runs_of_both_ends_become_ranges() -> None:
     assert ranges_of([(7, 2), (12, 2)], [(100, 3), (110, 1)]) == [
-        OffsetRange(7, 100, 2),
-        OffsetRange(12, 102, 1),
-        OffsetRange(13, 110, 1),
+        CopiedRange(7, 100, 2),
+        CopiedRange(12, 102, 1),
+        CopiedRange(13, 110, 1),
     ]
 
 
