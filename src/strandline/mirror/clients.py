@@ -66,6 +66,8 @@ class FlowClients:
             {
                 "session.timeout.ms": _SESSION_TIMEOUT_MS,
                 "heartbeat.interval.ms": _HEARTBEAT_INTERVAL_MS,
+                # New partitions are shared out as soon as they are found.
+                "metadata.max.age.ms": round(1000 * self._flow.seconds("refresh.topics.interval.seconds")),
             },
         )
         fixed = {
