@@ -129,10 +129,11 @@ class FlowSettings:
     groups: Patterns
     groups_exclude: Patterns
     config_properties_exclude: Patterns
+    suffix: str = ""  # of the name, for copies besides those of the flow itself
 
     @property
     def name(self) -> str:
-        return f"{self.source.alias}{_ARROW}{self.target.alias}"
+        return f"{self.source.alias}{_ARROW}{self.target.alias}{self.suffix}"
 
     @property
     def group_id(self) -> str:
