@@ -20,9 +20,7 @@ def north() -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture
-def three(
-    east: BrokerProcess, west: BrokerProcess, north: BrokerProcess, tmp_path: Path
-) -> Iterator[Scene]:
+def three(east: BrokerProcess, west: BrokerProcess, north: BrokerProcess, tmp_path: Path) -> Iterator[Scene]:
     brokers = {"east": east.bootstrap, "west": west.bootstrap, "north": north.bootstrap}
     with scene(tmp_path, **brokers) as found:
         yield found

@@ -58,6 +58,8 @@ def _lines(proof: FailoverProof, *, is_dry_run: bool) -> list[str]:
     ]
     if proof.offsets_are_from == "source":
         lines.append("groups, with the offsets that the source has now:")
+    elif not proof.groups:
+        lines.append("groups: the source does not respond, and there are no checkpoints")
     else:
         lines.append(
             f"groups, with the checkpoints of {moment(proof.offsets_ms)}: what they committed later at the source is "
@@ -69,7 +71,5 @@ def _lines(proof: FailoverProof, *, is_dry_run: bool) -> list[str]:
             f"  {each.group}: {each.target_topic}-{each.partition} at {each.target_offset} "
             f"({each.source_offset} at the source): {done}"
         )
-    if not proof.groups:
-        lines.append("  none")
     lines.append("when the source is back, `strandline mirror verify` lists the records that had not arrived")
     return lines
