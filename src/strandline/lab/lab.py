@@ -19,7 +19,7 @@ from strandline.base.waiting import within
 from strandline.client.admin.topics import NewTopic, TopicAdmin
 from strandline.lab.clients import LabConsumer, LabProducer
 from strandline.lab.outcome import Outcome, judge
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 from strandline.lab.simulated_stage import SimulatedStage
 from strandline.lab.timeline import CLUSTER, CONSUMER, PRODUCER, STEP, PartitionView, Timeline
 from strandline.sim.checks.partition import read_partition
@@ -34,7 +34,7 @@ class Stuck(Exception):
 
 
 class Lab:
-    def __init__(self, scenario: Scenario, stage: SimulatedStage) -> None:
+    def __init__(self, scenario: LabScenario, stage: SimulatedStage) -> None:
         self.scenario = scenario
         self.stage = stage
         self.timeline = Timeline()
@@ -228,15 +228,8 @@ class Lab:
 
     def _is_replicated(self) -> bool:
         replicas = self.view.replicas
-        return (
-            len(
-                {
-                    (each.end_offset, each.high_watermark, each.end_offset - each.high_watermark)
-                    for each in replicas
-                }
-            )
-            == 1
-        )
+        ends = {each.end_offset for each in replicas}
+        return len(ends) == 1 and all(each.high_watermark == each.end_offset for each in replicas)
 
     async def until_leader_changes(self) -> None:
         """Another broker leads, or the same in another epoch, and knows it."""

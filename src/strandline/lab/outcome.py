@@ -26,7 +26,7 @@ class Outcome:
     leader_epoch: int = -1
 
     def differences(self, other: Outcome) -> list[str]:
-        """What is not as in another outcome, one line each."""
+        """A line for each difference from another outcome."""
         found, expected = self.as_json(), other.as_json()
         return [
             f"{name}: {_shown(expected[name])} was expected, {_shown(found[name])} was found"

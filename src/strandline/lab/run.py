@@ -7,14 +7,14 @@ from typing import Any
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 from strandline.lab.simulated_stage import SimulatedStage
 from strandline.lab.timeline import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    scenario: Scenario
+    scenario: LabScenario
     outcome: Outcome
     timeline: Timeline
 
@@ -30,13 +30,7 @@ class Run:
             "source": scenario.source,
             "claim": scenario.claim,
             "finding": scenario.finding,
-            "settings": {
-                "replication factor": str(scenario.replication_factor),
-                **scenario.topic,
-                **scenario.cluster,
-                **scenario.producer,
-                **scenario.consumer,
-            },
+            "settings": scenario.settings,
             "as_expected": not self.differences,
             "differences": self.differences,
             "outcome": self.outcome.as_json(),
@@ -44,7 +38,7 @@ class Run:
         }
 
 
-def run_simulated(scenario: Scenario) -> Run:
+def run_simulated(scenario: LabScenario) -> Run:
     """Raises lab.Stuck if the scenario waits for something that does not happen."""
     stage = SimulatedStage(scenario)
     with stage.world as world:

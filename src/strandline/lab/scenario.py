@@ -7,13 +7,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from strandline.lab import scenarios
 from strandline.lab.outcome import Outcome
-
-if TYPE_CHECKING:
-    from strandline.lab.lab import Lab
 
 
 class UnknownScenario(ValueError):
@@ -21,12 +18,12 @@ class UnknownScenario(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
+class LabScenario:
     title: str
     source: str  # the document and its section
     claim: str  # what the document says
     finding: str = ""  # how reality differs, where it does
-    play: Callable[[Lab], Awaitable[None]]
+    play: Callable[[Any], Awaitable[None]]  # gets a Lab (lab.py)
     expected: Outcome
     brokers: int = 3
     controllers: int = 1
@@ -39,6 +36,12 @@ class Scenario:
     seed: int = 0
     name: str = ""  # of its module, with hyphens
 
+    @property
+    def settings(self) -> dict[str, str]:
+        """All settings that the scenario gives, of topic, cluster and clients."""
+        factor = {"replication.factor": str(self.replication_factor)}
+        return {**factor, **self.topic, **self.cluster, **self.producer, **self.consumer}
+
 
 # The packages of `scenarios`, in the order in which they are listed.
 GROUPS: Final = ("leader_failure",)
@@ -49,14 +52,14 @@ def names() -> list[str]:
     return list(_modules())
 
 
-def load(name: str) -> Scenario:
+def load(name: str) -> LabScenario:
     """Raises UnknownScenario."""
     modules = _modules()
     if name not in modules:
         near = get_close_matches(name, modules, 3, 0.4)
         advice = f"did you mean {' or '.join(near)}?" if near else "`strandline lab list` names them"
         raise UnknownScenario(f"there is no scenario {name}: {advice}")
-    found: Scenario = import_module(modules[name]).SCENARIO
+    found: LabScenario = import_module(modules[name]).SCENARIO
     return replace(found, name=name)
 
 

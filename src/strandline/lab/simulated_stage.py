@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from strandline.client.world import ClientWorld
-from strandline.lab.scenario import Scenario
-from strandline.lab.timeline import PartitionView, ReplicaState
+from strandline.lab.scenario import LabScenario
+from strandline.lab.timeline import PartitionView, ReplicaView
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.random import SimulatedRandom
 from strandline.sim.workers import SimulatedWorkers
@@ -25,7 +25,7 @@ _DEFAULTS: Final = {
 class SimulatedStage:
     """Brokers have the numbers 1, 2, 3; the controllers, which are nodes of their own, 101, 102, 103."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: LabScenario) -> None:
         self.world = World(scenario.seed)
         controllers = range(FIRST_CONTROLLER, FIRST_CONTROLLER + scenario.controllers)
         voters = ",".join(f"{node}@{host_name(node)}:{CONTROLLER_PORT}" for node in controllers)
@@ -42,7 +42,7 @@ class SimulatedStage:
             number: node for number, node in self.world.nodes.items() if number < FIRST_CONTROLLER
         }
 
-    def _add(self, node: int, own: dict[str, str], voters: str, scenario: Scenario) -> None:
+    def _add(self, node: int, own: dict[str, str], voters: str, scenario: LabScenario) -> None:
         copies = str(min(3, scenario.brokers))
         internal = {
             "offsets.topic.replication.factor": copies,
@@ -124,16 +124,16 @@ class SimulatedStage:
             replicas=tuple(self._replica(broker, topic, partition) for broker in sorted(state.replicas)),
         )
 
-    def _replica(self, broker: int, topic: str, partition: int) -> ReplicaState:
+    def _replica(self, broker: int, topic: str, partition: int) -> ReplicaView:
         node = self.brokers[broker]
         replicas = getattr(node.broker, "replicas", None) if node.is_running else None
         replica = None if replicas is None else replicas.get(topic, partition)
         if replica is None:
             role = "none" if node.is_running else "down"
-            return ReplicaState(
+            return ReplicaView(
                 broker=broker, role=role, epoch=-1, end_offset=-1, high_watermark=-1, last_stable_offset=-1
             )
-        return ReplicaState(
+        return ReplicaView(
             broker=broker,
             role="leader" if replica.is_leader else "follower",
             epoch=replica.epoch,

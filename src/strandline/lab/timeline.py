@@ -15,7 +15,7 @@ CONSUMER: Final = "consumer"  # what a consumer saw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaState:
+class ReplicaView:
     broker: int
     role: str  # leader, follower, down or none
     epoch: int
@@ -42,7 +42,7 @@ class PartitionView:
     epoch: int
     in_sync: tuple[int, ...]
     eligible_leaders: tuple[int, ...]
-    replicas: tuple[ReplicaState, ...]
+    replicas: tuple[ReplicaView, ...]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -55,7 +55,7 @@ class PartitionView:
 
 
 @dataclass(slots=True)
-class Entry:
+class TimelineEntry:
     at: float  # seconds since the beginning of the steps
     kind: str
     text: str
@@ -72,7 +72,7 @@ class Entry:
 
 class Timeline:
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[TimelineEntry] = []
 
     def add(
         self, at: float, kind: str, text: str, view: PartitionView, numbers: list[int] | None = None
@@ -83,7 +83,7 @@ class Timeline:
             last.numbers += numbers
             last.at, last.view = at, view
             return
-        self.entries.append(Entry(at, kind, text, view, list(numbers or ())))
+        self.entries.append(TimelineEntry(at, kind, text, view, list(numbers or ())))
 
     def as_json(self) -> list[dict[str, Any]]:
         return [each.as_json() for each in self.entries]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -18,7 +18,7 @@ async def play(lab: Lab) -> None:
     await lab.sleep(5)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="acks=0: the leader dies before it has written the records",
     source="Leader failure: Configuration 1",
     claim="The records are lost, and the producer takes them for sent.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -16,7 +16,7 @@ async def play(lab: Lab) -> None:
     await lab.until_leader_changes()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="acks=1: the leader acknowledges a record and dies before a follower has it",
     source="Leader failure: Configuration 2; Producer loss: The acks=1 crash",
     claim="Record 1000 is lost. The producer has its acknowledgement.",

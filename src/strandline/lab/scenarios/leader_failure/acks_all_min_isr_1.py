@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -23,7 +23,7 @@ async def play(lab: Lab) -> None:
     await lab.until_leader(1)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="acks=all with min.insync.replicas=1: one replica in sync is enough",
     source="Leader failure: Configuration 3",
     claim="acks=all with min.insync.replicas=1 is no safer than acks=1: the record is lost.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -17,7 +17,7 @@ async def play(lab: Lab) -> None:
     await lab.until_seen(1006)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="acks=all with min.insync.replicas=2: the leader dies after the acknowledgement",
     source="Leader failure: Configuration 4",
     claim="Record 1000 is safe: the new leader has it.",

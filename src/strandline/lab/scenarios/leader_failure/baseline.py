@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
     await lab.consume()
     await lab.send(1000)
     await lab.until_replicated()
+    await lab.until_seen(1000)
     lab.stop_replication()
     await lab.send(5)
+    await lab.sleep(1)
     lab.kill(lab.leader)
     await lab.until_leader_changes()
     lab.heal()
@@ -20,7 +22,7 @@ async def play(lab: Lab) -> None:
     await lab.until_seen(1005)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The leader dies with five records that no follower has",
     source="Leader failure: The baseline scenario",
     claim="Records 1000-1004 are lost. No consumer has seen them.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The producer's buffer is full: it drains, and send goes on",
     source="Leader failure: Producer buffering",
     claim=("send() waits up to max.block.ms (60 s). The leader is there before that, and nothing fails."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -18,7 +18,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The producer's buffer is full: max.block.ms passes, and send raises",
     source="Leader failure: Producer buffering",
     claim="send() raises a timeout after max.block.ms (60 s) for records that find no room.",

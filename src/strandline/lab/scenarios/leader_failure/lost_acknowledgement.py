@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The leader dies after the followers have the record and before the acknowledgement",
     source="Leader failure: Configuration 5",
     claim=("The producer sends record 1000 again, and the new leader knows it: no loss, no duplicate."),

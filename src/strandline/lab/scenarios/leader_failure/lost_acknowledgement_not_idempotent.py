@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The acknowledgement is lost, and the producer is not idempotent",
     source=("Leader failure: Configuration 5; Architecture: The duplicate by a lost acknowledgement"),
     claim="The producer sends record 1000 again, and it is in the log twice.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
     await lab.send(10)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="retries=0: the leader dies under a batch",
     source="Leader failure: Producer set 1; Producer loss: No retry on LeaderNotAvailable",
     claim="The second batch is lost, and the producer goes on.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -26,7 +26,7 @@ async def play(lab: Lab) -> None:
     await lab.send(5)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="No unclean election: the partition waits for a replica that has everything",
     source="Leader failure: Configuration 7; Data loss scenario 2, option A",
     claim="The partition is offline until broker 1 or 2 is back. Nothing is lost.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -21,7 +21,7 @@ async def play(lab: Lab) -> None:
     await lab.until_replicated()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The old leader returns and cuts off what only it has",
     source="Leader failure: What happens when the old leader returns",
     claim=(

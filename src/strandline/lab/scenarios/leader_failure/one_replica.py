@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -18,7 +18,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="Replication factor 1: the only replica dies and comes back",
     source="Leader failure: Configuration 6; Data loss scenario 3, option A",
     claim=("The partition is offline until the broker is back. Its disk is well, so nothing is lost."),

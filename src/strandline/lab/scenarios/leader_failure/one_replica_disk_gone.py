@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -17,7 +17,7 @@ async def play(lab: Lab) -> None:
     await lab.send(5)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="Replication factor 1: the only replica comes back without its disk",
     source="Leader failure: Data loss scenario 3, options B and C",
     claim="All records are lost.",

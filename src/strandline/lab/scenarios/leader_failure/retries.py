@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -18,7 +18,7 @@ async def play(lab: Lab) -> None:
     await lab.send(10)
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="Retries: the leader dies under a batch",
     source="Leader failure: Producer set 2",
     claim=(

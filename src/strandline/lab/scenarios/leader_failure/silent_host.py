@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -16,7 +16,7 @@ async def play(lab: Lab) -> None:
     await lab.until_in_sync()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="The leader's host falls silent, and nobody closes its connections",
     source="Leader failure: Leader failure timeline; Downtime during leader failure",
     claim=("The controller notices it after its timeout, the producer after request.timeout.ms (30 s)."),

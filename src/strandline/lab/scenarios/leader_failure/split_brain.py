@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -23,7 +23,7 @@ async def play(lab: Lab) -> None:
     await lab.until_replicated()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="Split brain: a leader that is cut off takes records",
     source="Leader failure: Data loss scenario 5; Architecture: Network partition",
     claim=(

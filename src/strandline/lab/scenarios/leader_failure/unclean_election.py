@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.scenario import Scenario
+from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
@@ -23,7 +23,7 @@ async def play(lab: Lab) -> None:
     await lab.until_told()
 
 
-SCENARIO = Scenario(
+SCENARIO = LabScenario(
     title="Unclean election: all in-sync replicas are dead, and one that lags behind leads",
     source="Leader failure: Configuration 7; Data loss scenario 2, option B",
     claim="Records 850-999 are lost, their offsets are used again.",
