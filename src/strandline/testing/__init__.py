@@ -9,9 +9,13 @@
     with cluster(nodes=3) as c:               # three processes, any of which may be killed and started again
         ... c.bootstrap ...
 
+    with b.faults.drop_response("OffsetCommit", group="g") as fault:     # faults on any of them: `testing.faults`
+        ... fault.fired ...
+
 The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_own_broker`,
-`strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`. Brokers take settings
-from the ini file (`strandline_settings`) and from the marker of a test (`strandline_settings(num_partitions=3)`).
+`strandline_faults`, `strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`.
+Brokers take settings from the ini file (`strandline_settings`) and from the marker of a test
+(`strandline_settings(num_partitions=3)`).
 """
 
 from __future__ import annotations
