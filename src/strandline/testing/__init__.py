@@ -24,19 +24,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from strandline.testing.clocked import ClockedBroker, clocked_broker
     from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
     from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
+    from strandline.testing.faults import Fault, FaultError, Faults
     from strandline.testing.process import BrokerProcess, running_broker
     from strandline.testing.registry_process import RegistryProcess, running_registry
 
 __all__ = [
     "BrokerHalted",
     "BrokerProcess",
+    "ClockedBroker",
     "Cluster",
     "ClusterNode",
     "EmbeddedBroker",
+    "Fault",
+    "FaultError",
+    "Faults",
     "RegistryProcess",
     "broker",
+    "clocked_broker",
     "cluster",
     "running_broker",
     "running_cluster",
@@ -47,10 +54,15 @@ __all__ = [
 _HOMES = {
     "BrokerHalted": "embedded",
     "BrokerProcess": "process",
+    "ClockedBroker": "clocked",
     "Cluster": "clusters",
     "ClusterNode": "clusters",
     "EmbeddedBroker": "embedded",
+    "Fault": "faults",
+    "FaultError": "faults",
+    "Faults": "faults",
     "broker": "embedded",
+    "clocked_broker": "clocked",
     "cluster": "clusters",
     "RegistryProcess": "registry_process",
     "running_broker": "process",

@@ -106,9 +106,10 @@ class BrokerProcess:
     @property
     def faults(self) -> Faults:
         """Faults of this broker, of its life now: those of an earlier one have ended with it."""
-        return Faults(self._do)
+        return Faults(self.control)
 
-    def _do(self, command: Mapping[str, Any]) -> dict[str, Any]:
+    def control(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to a command over the pipe to the process; see `node.faults.control`."""
         if self._control is None:
             raise BrokerGone("the broker is not running: faults are set on one that is")
         return self._control.do(command)
