@@ -12,7 +12,7 @@ import pytest
 from strandline.base.ids import TopicPartition
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import BrokerProcess, running_broker
-from strandline.testing.faults import Fault
+from strandline.testing.faults import BrokerFault
 from tests.compat.clients.aiokafka_client import AiokafkaClient
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
 from tests.compat.clients.java_client import JavaClient
@@ -94,8 +94,8 @@ def topic(broker: BrokerProcess) -> str:
     return name
 
 
-def set_fault(broker: BrokerProcess, kind: str, **options: Any) -> Fault:
-    made: Fault = getattr(broker.faults, kind.partition("-")[0])(**options)
+def set_fault(broker: BrokerProcess, kind: str, **options: Any) -> BrokerFault:
+    made: BrokerFault = getattr(broker.faults, kind.partition("-")[0])(**options)
     return made
 
 

@@ -15,7 +15,7 @@ from strandline.client.errors import KafkaError
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import BrokerProcess, broker, running_broker
 from strandline.testing.fault_channels import BrokerGone
-from strandline.testing.faults import FaultError, Faults
+from strandline.testing.faults import BrokerFaults, FaultError
 
 _names = count()
 
@@ -27,7 +27,7 @@ def process() -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture
-def faults(process: BrokerProcess) -> Iterator[Faults]:
+def faults(process: BrokerProcess) -> Iterator[BrokerFaults]:
     yield process.faults
     process.faults.clear()
 
@@ -47,7 +47,7 @@ def write(process: BrokerProcess, topic: str, number: int = 1, **settings: objec
 
 
 def test_nth_and_times_say_which_matching_requests_are_struck(
-    process: BrokerProcess, faults: Faults, topic: str
+    process: BrokerProcess, faults: BrokerFaults, topic: str
 ) -> None:
     fault = faults.error("Produce", "NOT_LEADER_OR_FOLLOWER", topic=topic, nth=3, times=2)
     assert write(process, topic, 2) == [0, 1]
@@ -59,7 +59,7 @@ def test_nth_and_times_say_which_matching_requests_are_struck(
     assert fault.seen == 6, "two of the four were sent three times in all"
 
 
-def test_probability_is_decided_by_the_seed(process: BrokerProcess, faults: Faults, topic: str) -> None:
+def test_probability_is_decided_by_the_seed(process: BrokerProcess, faults: BrokerFaults, topic: str) -> None:
     struck = []
     for _ in range(2):
         with faults.delay("Produce", topic=topic, ms=1, probability=0.5, seed=7, times=None) as fault:
@@ -76,7 +76,7 @@ def test_probability_is_decided_by_the_seed(process: BrokerProcess, faults: Faul
 )
 def test_matchers_tell_requests_apart(
     process: BrokerProcess,
-    faults: Faults,
+    faults: BrokerFaults,
     topic: str,
     matcher: dict[str, object],
     other: dict[str, object],
@@ -91,7 +91,7 @@ def test_matchers_tell_requests_apart(
         assert mine.strikes[0]["api"] == "Produce"
 
 
-def test_one_connection_can_be_struck(process: BrokerProcess, faults: Faults, topic: str) -> None:
+def test_one_connection_can_be_struck(process: BrokerProcess, faults: BrokerFaults, topic: str) -> None:
     with Producer(process.client_settings, retry_backoff_ms=10) as producer:
         with faults.delay("Produce", ms=1) as seen:
             producer.send(topic, b"x").result(30)
@@ -102,7 +102,7 @@ def test_one_connection_can_be_struck(process: BrokerProcess, faults: Faults, to
 
 
 def test_commit_of_one_group_is_refused_and_the_other_is_not(
-    process: BrokerProcess, faults: Faults, topic: str
+    process: BrokerProcess, faults: BrokerFaults, topic: str
 ) -> None:
     write(process, topic, 3)
     settings = {**process.client_settings, "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
@@ -122,7 +122,7 @@ def test_commit_of_one_group_is_refused_and_the_other_is_not(
 
 
 def test_response_that_is_held_after_the_request_is_applied(
-    process: BrokerProcess, faults: Faults, topic: str
+    process: BrokerProcess, faults: BrokerFaults, topic: str
 ) -> None:
     with (
         Producer(process.client_settings) as producer,
@@ -141,7 +141,7 @@ def test_response_that_is_held_after_the_request_is_applied(
 
 
 def test_error_after_a_request_is_applied_is_told_of_what_is_there(
-    process: BrokerProcess, faults: Faults, topic: str
+    process: BrokerProcess, faults: BrokerFaults, topic: str
 ) -> None:
     with faults.error("Produce", "INVALID_REQUIRED_ACKS", topic=topic, applied=True) as fault:
         with pytest.raises(KafkaError, match="INVALID_REQUIRED_ACKS"):
@@ -151,13 +151,13 @@ def test_error_after_a_request_is_applied_is_told_of_what_is_there(
         assert list(consumer.end_offsets([(topic, 0)]).values()) == [1]
 
 
-def test_metadata_of_one_topic_is_refused(process: BrokerProcess, faults: Faults, topic: str) -> None:
+def test_metadata_of_one_topic_is_refused(process: BrokerProcess, faults: BrokerFaults, topic: str) -> None:
     with faults.error("Metadata", "UNKNOWN_TOPIC_OR_PARTITION", topic=topic, times=2) as fault:
         assert write(process, topic) == [0]
         fault.assert_fired(2)
 
 
-def test_black_hole_ends_when_it_is_cleared(process: BrokerProcess, faults: Faults, topic: str) -> None:
+def test_black_hole_ends_when_it_is_cleared(process: BrokerProcess, faults: BrokerFaults, topic: str) -> None:
     hole = faults.black_hole("Produce", client_id="lost")
     with Producer(process.client_settings, client_id="lost", retry_backoff_ms=10) as producer:
         sent = producer.send(topic, b"x")
@@ -168,7 +168,9 @@ def test_black_hole_ends_when_it_is_cleared(process: BrokerProcess, faults: Faul
         assert sent.result(30).offset == 1
 
 
-def test_fault_of_nodes_does_not_strike_clients(process: BrokerProcess, faults: Faults, topic: str) -> None:
+def test_fault_of_nodes_does_not_strike_clients(
+    process: BrokerProcess, faults: BrokerFaults, topic: str
+) -> None:
     with faults.disconnect("Produce", from_nodes=True, times=None) as fault:
         write(process, topic)
         assert (fault.fired, fault.seen) == (0, 0)
@@ -188,7 +190,7 @@ def test_faults_end_with_the_life_of_the_broker() -> None:
             _ = fault.fired
 
 
-def test_wrong_description_is_an_error_at_once(faults: Faults) -> None:
+def test_wrong_description_is_an_error_at_once(faults: BrokerFaults) -> None:
     with pytest.raises(FaultError, match="do you mean"):
         faults.disconnect("Produkt")
 

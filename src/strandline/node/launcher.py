@@ -199,8 +199,12 @@ class RunningNode:
     def fault_control(self) -> FaultControl:
         """The switches for faults, of a node that was made with them and has started."""
         from strandline.node.faults.control import FaultControl
+        from strandline.node.faults.disk import SwitchedDisk
+        from strandline.node.faults.requests import RequestFaults
 
-        return FaultControl(self)
+        assert isinstance(self.disk, SwitchedDisk), "the node was made without faults"
+        requests = RequestFaults(self.broker.dispatch, self.broker.services)
+        return FaultControl(self.disk, self.clock, self.networks, requests)
 
     async def start(self) -> None:
         try:

@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from strandline.testing.clocked import ClockedBroker, clocked_broker
     from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
     from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
-    from strandline.testing.faults import Fault, FaultError, Faults
+    from strandline.testing.faults import BrokerFault, BrokerFaults, FaultError
     from strandline.testing.process import BrokerProcess, running_broker
     from strandline.testing.registry_process import RegistryProcess, running_registry
 
 __all__ = [
+    "BrokerFault",
+    "BrokerFaults",
     "BrokerHalted",
     "BrokerProcess",
     "ClockedBroker",
     "Cluster",
     "ClusterNode",
     "EmbeddedBroker",
-    "Fault",
     "FaultError",
-    "Faults",
     "RegistryProcess",
     "broker",
     "clocked_broker",
@@ -58,9 +58,9 @@ _HOMES = {
     "Cluster": "clusters",
     "ClusterNode": "clusters",
     "EmbeddedBroker": "embedded",
-    "Fault": "faults",
+    "BrokerFault": "faults",
     "FaultError": "faults",
-    "Faults": "faults",
+    "BrokerFaults": "faults",
     "broker": "embedded",
     "clocked_broker": "clocked",
     "cluster": "clusters",

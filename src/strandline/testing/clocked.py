@@ -24,7 +24,7 @@ from strandline.node.config_providers import broker_config
 from strandline.node.faults.clock import ClockedLoop, MovableClock
 from strandline.testing.embedded import BrokerHalted, by_kafka_names
 from strandline.testing.fault_channels import LoopControl
-from strandline.testing.faults import Faults
+from strandline.testing.faults import BrokerFaults
 
 _SECONDS_MAX: Final = 60.0
 # A jump must not end the broker's own session with its controller, or the connections of clients that keep their time.
@@ -64,9 +64,9 @@ class ClockedBroker:
         return self.client_settings
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> BrokerFaults:
         assert self._control is not None, "the broker is not running"
-        return Faults(self._control.do)
+        return BrokerFaults(self._control.do)
 
     def advance(self, seconds: float) -> None:
         """Moves the broker's time ahead. Timers that are due run before this returns; what they start may go on."""

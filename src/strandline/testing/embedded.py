@@ -15,14 +15,14 @@ from strandline.base.waiting import all_ended
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
 from strandline.testing.fault_channels import LoopControl
-from strandline.testing.faults import Faults
+from strandline.testing.faults import BrokerFaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedBroker:
     bootstrap: str
     data_dir: Path
-    faults: Faults
+    faults: BrokerFaults
     metrics_url: str = ""  # where its metrics are, if they were asked for
 
 
@@ -54,7 +54,7 @@ async def broker(
             yield EmbeddedBroker(
                 bootstrap=node.bootstrap,
                 data_dir=where,
-                faults=Faults(control.do),
+                faults=BrokerFaults(control.do),
                 metrics_url=node.metrics_url,
             )
         finally:

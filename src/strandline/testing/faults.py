@@ -25,7 +25,7 @@ SECONDS: Final = 10.0
 Do = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-class Fault:
+class BrokerFault:
     """A fault in requests that is set on a broker."""
 
     def __init__(self, do: Do, described: Mapping[str, Any]) -> None:
@@ -34,7 +34,7 @@ class Fault:
         self._described = ", ".join(f"{name}={value}" for name, value in described.items())
 
     def __repr__(self) -> str:
-        return f"Fault({self._described})"
+        return f"BrokerFault({self._described})"
 
     def _ask(self, command: str = "status") -> dict[str, Any]:
         if not self._status["cleared"]:
@@ -125,7 +125,7 @@ class Fault:
             self._status = {**self._status, "cleared": True}
 
 
-class DiskFault:
+class BrokenDisk:
     """A disk that is full, slow or failing, until `clear` or the end of the `with` block."""
 
     def __init__(self, do: Do, described: Mapping[str, Any]) -> None:
@@ -162,7 +162,7 @@ class DiskFault:
         self.clear()
 
 
-class Faults:
+class BrokerFaults:
     """The faults of one broker.
 
     Which requests: `api` (name or key), `version`, `topic`, `partition`, `group`, `transactional_id`, `client_id`,
@@ -173,68 +173,68 @@ class Faults:
     def __init__(self, do: Do) -> None:
         self._do = do
 
-    def error(self, api: str | int, error: str | int, **options: Any) -> Fault:
+    def error(self, api: str | int, error: str | int, **options: Any) -> BrokerFault:
         """A response with an error code, by Kafka's name or number. The request is not applied, unless `applied=True`.
 
         With `topic` or `partition` only those have the error, and the rest of the request is applied.
         """
         return self._set("error", api=api, error=error, **options)
 
-    def drop_request(self, api: str | int | None = None, **options: Any) -> Fault:
+    def drop_request(self, api: str | int | None = None, **options: Any) -> BrokerFault:
         """The request is lost: not applied, no response, and nothing more on its connection, which stays open."""
         return self._set("drop_request", api=api, **options)
 
-    def drop_response(self, api: str | int | None = None, **options: Any) -> Fault:
+    def drop_response(self, api: str | int | None = None, **options: Any) -> BrokerFault:
         """The request is applied and its response is lost, with all that follows on its connection."""
         return self._set("drop_response", api=api, **options)
 
-    def disconnect(self, api: str | int | None = None, **options: Any) -> Fault:
+    def disconnect(self, api: str | int | None = None, **options: Any) -> BrokerFault:
         """The connection is closed instead of a response; with `applied=True` after the request is applied."""
         return self._set("disconnect", api=api, **options)
 
-    def delay(self, api: str | int | None = None, *, ms: int, **options: Any) -> Fault:
+    def delay(self, api: str | int | None = None, *, ms: int, **options: Any) -> BrokerFault:
         """The request waits before it is applied; with `applied=True` its response waits."""
         return self._set("delay", api=api, milliseconds=ms, **options)
 
-    def black_hole(self, api: str | int | None = None, **options: Any) -> Fault:
+    def black_hole(self, api: str | int | None = None, **options: Any) -> BrokerFault:
         """Every matching connection takes requests and never responds, until it is cleared."""
         return self._set("black_hole", api=api, **options)
 
-    def throttle(self, api: str | int, *, ms: int, **options: Any) -> Fault:
+    def throttle(self, api: str | int, *, ms: int, **options: Any) -> BrokerFault:
         """The response says that the client is over its quota, and its connection is not read for as long."""
         return self._set("throttle", api=api, milliseconds=ms, **options)
 
-    def tear(self, api: str | int | None = None, *, bytes: int = 6, **options: Any) -> Fault:
+    def tear(self, api: str | int | None = None, *, bytes: int = 6, **options: Any) -> BrokerFault:
         """The request is applied; only the first bytes of its response are sent, then the connection is closed."""
         return self._set("tear", api=api, bytes=bytes, **options)
 
-    def barrier(self, api: str | int | None = None, **options: Any) -> Fault:
+    def barrier(self, api: str | int | None = None, **options: Any) -> BrokerFault:
         """The request is held until `release`; with `applied=True` its response is held."""
         return self._set("barrier", api=api, **options)
 
-    def _set(self, kind: str, **described: Any) -> Fault:
+    def _set(self, kind: str, **described: Any) -> BrokerFault:
         times = {"times": described.pop("times")} if "times" in described else {}
         known = {name: value for name, value in described.items() if value is not None}
-        return Fault(self._do, {"kind": kind, **known, **times})
+        return BrokerFault(self._do, {"kind": kind, **known, **times})
 
-    def full_disk(self, *, topic: str | None = None) -> DiskFault:
+    def full_disk(self, *, topic: str | None = None) -> BrokenDisk:
         """Writes fail as on a full volume: those of one topic, or all."""
         return self._disk(kind="full", topic=topic)
 
     def slow_disk(
         self, *, ms: int, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
-    ) -> DiskFault:
+    ) -> BrokenDisk:
         """Each operation (read, write, sync) takes so much longer."""
         return self._disk(kind="slow", milliseconds=ms, operations=list(operations), topic=topic)
 
     def failing_disk(
         self, *, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
-    ) -> DiskFault:
+    ) -> BrokenDisk:
         """Operations fail with EIO, as on a broken device."""
         return self._disk(kind="failing", operations=list(operations), topic=topic)
 
-    def _disk(self, **described: Any) -> DiskFault:
-        return DiskFault(self._do, {name: value for name, value in described.items() if value is not None})
+    def _disk(self, **described: Any) -> BrokenDisk:
+        return BrokenDisk(self._do, {name: value for name, value in described.items() if value is not None})
 
     def clear(self) -> None:
         """Takes all faults of the broker away, heals its disk and its links."""

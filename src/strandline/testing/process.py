@@ -25,7 +25,7 @@ from strandline.security.authorizer import AUTHORIZER_CLASS
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
 from strandline.testing.fault_channels import BrokerGone, PipeControl
-from strandline.testing.faults import Faults
+from strandline.testing.faults import BrokerFaults
 from strandline.testing.registry_process import running_registry
 from strandline.wire.records.metadata import AccessControlEntryRecord
 from strandline.wire.schema import Message
@@ -104,9 +104,9 @@ class BrokerProcess:
         return self._process is not None and self._process.poll() is None
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> BrokerFaults:
         """Faults of this broker, of its life now: those of an earlier one have ended with it."""
-        return Faults(self.control)
+        return BrokerFaults(self.control)
 
     def control(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """The response to a command over the pipe to the process; see `node.faults.control`."""

@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from strandline.testing.clusters import Cluster
-    from strandline.testing.faults import Faults
+    from strandline.testing.faults import BrokerFaults
     from strandline.testing.process import BrokerProcess
     from strandline.testing.registry_process import RegistryProcess
 
@@ -58,7 +58,7 @@ def strandline_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]
 
 
 @pytest.fixture
-def strandline_faults(strandline_broker: BrokerProcess) -> Iterator[Faults]:
+def strandline_faults(strandline_broker: BrokerProcess) -> Iterator[BrokerFaults]:
     """Sets faults on `strandline_broker`; all are cleared at the end of the test."""
     faults = strandline_broker.faults
     yield faults

@@ -8,17 +8,16 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from strandline.node.faults.clock import MovableClock
 from strandline.node.faults.disk import SwitchedDisk, parse_disk_fault
 from strandline.node.faults.links import Address, CutLinks
 from strandline.node.faults.requests import RequestFaults
 from strandline.node.faults.rule import FaultError, parse_rule
-
-if TYPE_CHECKING:
-    from strandline.node.launcher import RunningNode
+from strandline.node.network import TcpNetwork
+from strandline.ports.clock import Clock
 
 LINE_BYTES_MAX: Final = 1024 * 1024
 
@@ -26,12 +25,13 @@ LINE_BYTES_MAX: Final = 1024 * 1024
 class FaultControl:
     """The switches of a node that was made with faults and has started."""
 
-    def __init__(self, node: RunningNode) -> None:
-        assert isinstance(node.disk, SwitchedDisk), "the node was made without faults"
-        self._disk = node.disk
-        self._clock = node.clock
-        self._links = CutLinks(node.networks)
-        self.requests = RequestFaults(node.broker.dispatch, node.broker.services)
+    def __init__(
+        self, disk: SwitchedDisk, clock: Clock, networks: Iterable[TcpNetwork], requests: RequestFaults
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._links = CutLinks(networks)
+        self.requests = requests
         self._commands: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "set": lambda command: self.requests.add(parse_rule(command["fault"])).status(),
             "status": lambda command: self.requests.find(command["id"]).status(),

@@ -15,7 +15,7 @@ from strandline.broker.server.connection import ClientConnection
 from strandline.broker.server.pending_response import Finished, Handled, PendingResponse, encode_counted
 from strandline.broker.server.request_context import Body, RequestContext, read_whole
 from strandline.node.faults.refusal import merged, refusal, split, with_code
-from strandline.node.faults.requests import RequestFault
+from strandline.node.faults.request_fault import RequestFault
 from strandline.node.faults.rule import FaultRule
 from strandline.node.faults.subject import message_class
 from strandline.rpc.channel import response_class
