@@ -54,6 +54,7 @@ def denied_pieces(
             if topic.name and not operations(_TOPIC, topic.name) & _WRITE_BIT:
                 break
         else:
+            authorizer.decisions.add_allowed(len(topics))
             return _NONE  # as it is with most
     access = authorizer.access_of(context)
     if transactional_id is not None and not access.allows(
@@ -89,6 +90,7 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
             partition.is_denied = bool(name) and not operations(_TOPIC, name) & _READ_BIT
             denied = denied or partition.is_denied
         if not denied:
+            authorizer.decisions.add_allowed(len(fetch.partitions))
             return  # as it is with most
     access = authorizer.access_of(context)
     if is_follower:
