@@ -155,6 +155,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "completion": Command("completion of words for bash, zsh and fish", "completion"),
     "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
+    "mirror": Command("copy topics between clusters", "mirror"),
     "registry": Command("start a schema registry beside a cluster", "registry"),
     "schemas": Group(
         "work with the schemas of a registry",
