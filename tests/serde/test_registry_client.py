@@ -114,9 +114,9 @@ async def test_a_registry_that_cannot_serve_now_is_asked_again() -> None:
 
 
 async def test_an_id_is_unknown_only_when_it_stays_unknown() -> None:
-    registry, web = scripted(one=[404, 404, 200])
+    registry, _ = scripted(one=[404, 404, 200])
     assert (await registry.by_id(1)).schema.text == USER
-    registry, web = scripted(one=[404, 404, 404])
+    registry, _ = scripted(one=[404, 404, 404])
     with pytest.raises(UnknownSchema):
         await registry.by_id(1)
     registry, _ = scripted(one=[403])
