@@ -37,7 +37,7 @@ HEADER, KERNEL, PYTHON, KAFKA = "header only", "kernel", "Python", "Apache Kafka
 # Codec, bytes of a record, records in one measurement.
 WORKLOADS = (
     ("none", 1000, 150_000),
-    ("none", 100, 400_000),
+    ("none", 100, 2_000_000),
     ("lz4", 1000, 100_000),
     ("zstd", 1000, 100_000),
 )

@@ -95,7 +95,12 @@ def test_a_writer_that_was_paused_is_fenced_when_it_wakes(
         assert second.register("c", schema(3))[1]["id"] == 3  # no response comes: taken over
     finally:
         os.kill(two[0].pid, signal.SIGCONT)
-    # The first one still takes itself for the writer, and its next id would be 3.
+    # The first one still takes itself for the writer, and its next id would be 3. A request that another instance sent
+    # to it meanwhile must not make it take the right back, or the two fence each other again and again.
+    late = {"schema": json.dumps(schema(9))}
+    for _ in range(2):
+        status, refusal = first("POST", "/subjects/late/versions", late, {"X-Forward": "true"})
+        assert (status, refusal["error_code"]) == (500, 50004)
     assert first.register("d", schema(4))[1]["id"] == 4
     for rest in (first, second):
         assert [rest("GET", f"/subjects/{name}/versions/1")[1]["id"] for name in "abcd"] == [1, 2, 3, 4]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class RegistryError(Exception):
     """A request that is refused, in the form in which the client sees it."""
@@ -14,6 +16,15 @@ class RegistryError(Exception):
 
     def to_json(self) -> dict[str, object]:
         return {"error_code": self.code, "message": self.message}
+
+
+class LeaderUnknown(RegistryError):
+    """No instance is known that may write now; a moment later there may be one."""
+
+    CODE: Final = 50004
+
+    def __init__(self, message: str) -> None:
+        super().__init__(500, self.CODE, message)
 
 
 def subject_not_found(subject: str | None) -> RegistryError:
@@ -154,7 +165,3 @@ def timed_out(message: str) -> RegistryError:
 
 def forwarding_failed(message: str) -> RegistryError:
     return RegistryError(500, 50003, message)
-
-
-def unknown_leader(message: str) -> RegistryError:
-    return RegistryError(500, 50004, message)

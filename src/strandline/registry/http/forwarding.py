@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from strandline.ports.workers import Workers
+from strandline.registry.errors import LeaderUnknown
 from strandline.registry.http.exchange import Exchange, Reply
 from strandline.registry.http.writing import FORWARDED
 
@@ -33,7 +35,19 @@ class HttpForwarder:
             self._timeout_seconds,
             self._tls,
         )
-        return Reply(status=status, text=body.decode())
+        reply = Reply(status=status, text=body.decode())
+        if status == 500 and _error_code(body) == LeaderUnknown.CODE:
+            raise LeaderUnknown(f"Leader not known. {url} is not it any more.")
+        return reply
+
+
+def _error_code(body: bytes) -> object:
+    """The code of an error, None if somebody else wrote it (a proxy)."""
+    try:
+        error = json.loads(body)
+    except ValueError:
+        return None
+    return error.get("error_code") if isinstance(error, dict) else None
 
 
 def send_request(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, TypeVar
 
@@ -33,7 +34,7 @@ from strandline.registry.service.registry import NotWriter, Registry
 from strandline.registry.storage.writer import WriterLost
 
 FORWARDED: Final = "x-forward"  # the header of a request that another instance has forwarded
-_ATTEMPTS: Final = 4
+_PAUSE_SECONDS: Final = 0.1  # between two attempts to find the writer
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ T = TypeVar("T")
 class Forwarder(Protocol):
     async def forward(self, url: str, exchange: Exchange) -> Reply:
         """The writer's response. Raises ConnectionRefusedError if nobody is there, another ConnectionError if the
-        connection broke, TimeoutError if no response comes."""
+        connection broke, TimeoutError if no response comes, LeaderUnknown if the instance there is not the writer."""
         ...
 
 
@@ -182,32 +183,51 @@ class WriteOperations:
     ) -> Reply:
         """Plans and commits here if this instance is the writer, else forwards; takes over a writer that is gone.
 
-        A request is planned again after a failed commit. Its first attempt may have been committed all the same, so a
-        deletion that then finds nothing left is not repeated.
+        While instances take the right to write from each other, there are moments without a known writer: the request
+        is tried again until its time is over, by the instance that the client asked. An attempt whose commit failed may
+        have been committed all the same, so a deletion is repeated once at most.
         """
-        was_lost = False
-        for attempt in range(_ATTEMPTS):
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._registry.settings.timeout_seconds
+        is_forwarded = FORWARDED in exchange.headers
+        was_lost, is_retry = False, False
+        while True:
             try:
                 return reply(await self._registry.write(plan, self._workers.run))
             except NotWriter:
-                forwarded = await self._forward(exchange, is_retry=attempt > 0)
-                if forwarded is not None:
-                    return forwarded
+                try:
+                    forwarded = await self._forward(exchange, is_retry=is_retry)
+                except errors.LeaderUnknown as error:
+                    failure = error
+                else:
+                    if forwarded is not None:
+                        return forwarded
+                    continue
             except WriterLost as error:
-                if was_lost and exchange.method == "DELETE":
+                if exchange.method == "DELETE" and (was_lost or is_forwarded):
                     raise errors.store_failed(f"the outcome of the deletion is unknown: {error}") from error
                 was_lost = True
-        raise errors.unknown_leader("Leader not known.")
+                failure = errors.LeaderUnknown(f"Leader not known. {error}")
+            if is_forwarded or loop.time() >= deadline:
+                raise failure
+            await asyncio.sleep(_PAUSE_SECONDS)
+            is_retry = True
 
     async def _forward(self, exchange: Exchange, *, is_retry: bool) -> Reply | None:
-        """The response of the writer; None if this instance has become the writer, and is to try again."""
+        """The response of the writer; None if this instance has become the writer, and is to try again.
+
+        Raises LeaderUnknown where the right to write was taken from the instance that should have it. One that gets a
+        request from another instance leaves the right where it is: the two would take it from each other.
+        """
         registry = self._registry
         if is_retry or registry.writer_url in (None, registry.settings.url):
             registry.writer_url = await self._known_writer()
         url = registry.writer_url
-        if url is None or url == registry.settings.url or FORWARDED in exchange.headers:
+        if url is None or url == registry.settings.url:
             await registry.become_writer()
             return None
+        if FORWARDED in exchange.headers:
+            raise errors.LeaderUnknown(f"Leader not known. {url} has become it.")
         try:
             return await self._forwarder.forward(url, exchange)
         except ConnectionRefusedError:
@@ -225,7 +245,7 @@ class WriteOperations:
         try:
             return await self._registry.find_writer()
         except KafkaError as error:
-            raise errors.unknown_leader(f"Leader not known. {error}") from error
+            raise errors.LeaderUnknown(f"Leader not known. {error}") from error
 
 
 def registered(schema: StoredSchema) -> dict[str, Any]:

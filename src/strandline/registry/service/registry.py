@@ -132,7 +132,7 @@ class Registry:
         return await find_writer(settings.client, settings.topic, settings.group, self._world)
 
     async def become_writer(self) -> None:
-        """Takes the right to write, unless this instance has it. Raises RegistryError if that fails."""
+        """Takes the right to write, unless this instance has it. Raises LeaderUnknown if that fails."""
         async with self._role_lock:
             if self.is_writer:
                 return
@@ -140,7 +140,7 @@ class Registry:
                 await within(self.settings.timeout_seconds, self._take_over())
             except (KafkaError, WriterLost, TimeoutError) as error:
                 await self._give_up(str(error))
-                raise errors.unknown_leader(f"Leader not known. {error}") from error
+                raise errors.LeaderUnknown(f"Leader not known. {error}") from error
 
     async def _take_over(self) -> None:
         settings = self.settings
