@@ -18,7 +18,7 @@ from strandline.serde import (
     JsonSchemaSerializer,
     ProtobufDeserializer,
     ProtobufSerializer,
-    Reference,
+    SchemaReference,
     SchemaRegistry,
 )
 from strandline.testing import RegistryProcess
@@ -252,7 +252,7 @@ def test_references_of_avro_are_resolved_in_both_directions(
         confluent.Schema(city, "AVRO", [confluent.SchemaReference("a.Street", f"{topic}-street", 1)]),
     )
     value = {"in": {"main": {"n": "x"}}}
-    ours = AvroSerializer(registry, house, references=[Reference("a.City", f"{topic}-city", 1)])
+    ours = AvroSerializer(registry, house, references=[SchemaReference("a.City", f"{topic}-city", 1)])
     data = ours.serialize(topic, value)
     assert confluent.AvroDeserializer(theirs)(data, confluent.context(topic)) == value
     schema = confluent.Schema(house, "AVRO", [confluent.SchemaReference("a.City", f"{topic}-city", 1)])
@@ -267,7 +267,9 @@ def test_references_of_json_schema_are_resolved_in_both_directions(
     street = '{"$id":"street.json","type":"object","properties":{"n":{"type":"string"}},"required":["n"]}'
     house = '{"title":"House","type":"object","properties":{"in":{"$ref":"street.json"}}}'
     theirs.register_schema(f"{topic}-street", confluent.Schema(street, "JSON"))
-    ours = JsonSchemaSerializer(registry, house, references=[Reference("street.json", f"{topic}-street", 1)])
+    ours = JsonSchemaSerializer(
+        registry, house, references=[SchemaReference("street.json", f"{topic}-street", 1)]
+    )
     value = {"in": {"n": "x"}}
     data = ours.serialize(topic, value)
     schema = confluent.Schema(house, "JSON", [confluent.SchemaReference("street.json", f"{topic}-street", 1)])

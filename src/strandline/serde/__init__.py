@@ -20,9 +20,9 @@ from strandline.serde.builtin import deserializer_for, serializer_for
 from strandline.serde.contract import LookupNeeded, RecordDeserializer, RecordSerializer
 from strandline.serde.errors import (
     NotFramed,
-    RegistryError,
     RegistryRefused,
     RegistryUnavailable,
+    SchemaRegistryError,
     SerdeError,
     UndecodableValue,
     UnknownSchema,
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from strandline.serde.protobuf import ProtobufDeserializer as ProtobufDeserializer
     from strandline.serde.protobuf import ProtobufSerializer as ProtobufSerializer
     from strandline.serde.registry.client import SchemaRegistry as SchemaRegistry
-    from strandline.serde.registry.schemas import Reference as Reference
     from strandline.serde.registry.schemas import RegisteredSchema as RegisteredSchema
     from strandline.serde.registry.schemas import Schema as Schema
+    from strandline.serde.registry.schemas import SchemaReference as SchemaReference
 
 __all__ = [
     "AvroDeserializer",
@@ -53,13 +53,13 @@ __all__ = [
     "ProtobufSerializer",
     "RecordDeserializer",
     "RecordSerializer",
-    "Reference",
     "RegisteredSchema",
-    "RegistryError",
     "RegistryRefused",
     "RegistryUnavailable",
     "Schema",
+    "SchemaReference",
     "SchemaRegistry",
+    "SchemaRegistryError",
     "SerdeError",
     "UndecodableValue",
     "UnknownSchema",
@@ -76,7 +76,7 @@ _HOMES: Final = {
     "JsonSchemaSerializer": "json_schema",
     "ProtobufDeserializer": "protobuf",
     "ProtobufSerializer": "protobuf",
-    "Reference": "registry.schemas",
+    "SchemaReference": "registry.schemas",
     "RegisteredSchema": "registry.schemas",
     "Schema": "registry.schemas",
     "SchemaRegistry": "registry.client",

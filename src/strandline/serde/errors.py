@@ -42,15 +42,15 @@ class UnusableSchema(SerdeError):
     kind = "unusable-schema"
 
 
-class RegistryError(Exception):
+class SchemaRegistryError(Exception):
     """The registry did not respond as it should; no record is to blame for that."""
 
 
-class RegistryUnavailable(RegistryError, ConnectionError):
+class RegistryUnavailable(SchemaRegistryError, ConnectionError):
     """Nobody responds, or the registry says that it cannot serve now; a later attempt may succeed."""
 
 
-class RegistryRefused(RegistryError):
+class RegistryRefused(SchemaRegistryError):
     """The registry refuses the request: the login, the right, or a schema that is not compatible."""
 
     def __init__(self, message: str, status: int, code: int) -> None:

@@ -14,7 +14,7 @@ from strandline.serde.protobuf_schemas import (
     message_classes,
     message_path,
 )
-from strandline.serde.registry.schemas import PROTOBUF, Reference, RegisteredSchema, Schema
+from strandline.serde.registry.schemas import PROTOBUF, RegisteredSchema, Schema, SchemaReference
 from strandline.serde.schema_serializer import Decode, Encode, SchemaDeserializer, SchemaSerializer
 
 
@@ -53,7 +53,7 @@ class ProtobufSerializer(SchemaSerializer):
                 await self.registry.register(each.name, schema, normalize=self._normalize)
             placed = await self.registry.lookup(each.name, schema, normalize=self._normalize)
             assert placed.version is not None, "a look-up by subject tells the version"
-            references.append(Reference(each.name, each.name, placed.version))
+            references.append(SchemaReference(each.name, each.name, placed.version))
         return Schema(descriptor_text(file), PROTOBUF, tuple(references))
 
     def _encoder(self, placed: RegisteredSchema) -> Encode:

@@ -1,4 +1,4 @@
-"""What the serializers of all formats share: finding the schema's place, and framing; and how values are read again."""
+"""The serializers and deserializers of all formats: they find the schemas that values name, and frame values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from strandline.serde.framing import (
 )
 from strandline.serde.real_ports import run_blocking
 from strandline.serde.registry.client import SchemaRegistry
-from strandline.serde.registry.schemas import Reference, RegisteredSchema, Schema
+from strandline.serde.registry.schemas import RegisteredSchema, Schema, SchemaReference
 from strandline.serde.subjects import SubjectNameStrategy, strategy_of
 
 # From a prefix and a value to the bytes of both, and from the bytes and a position to the value after it.
@@ -102,7 +102,7 @@ class SchemaSerializer(_RegistrySerde, ABC):
         registry: SchemaRegistry | str | Mapping[str, Any],
         schema: str | Schema | None = None,
         *,
-        references: Sequence[Reference] = (),
+        references: Sequence[SchemaReference] = (),
         auto_register_schemas: bool | None = None,
         use_latest_version: bool = False,
         use_schema_id: int | None = None,
@@ -242,7 +242,7 @@ class SchemaDeserializer(_RegistrySerde, ABC):
         registry: SchemaRegistry | str | Mapping[str, Any],
         schema: str | Schema | None = None,
         *,
-        references: Sequence[Reference] = (),
+        references: Sequence[SchemaReference] = (),
         use_latest_version: bool = False,
         subject_name_strategy: str | SubjectNameStrategy = "topic",
         from_dict: Callable[[Any], Any] | None = None,

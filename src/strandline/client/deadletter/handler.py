@@ -53,7 +53,7 @@ from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld, real_world
 from strandline.serde.builtin import deserializer_for
 from strandline.serde.contract import LOOKUPS_MAX, LookupNeeded, give_ports
-from strandline.serde.errors import RegistryError, RegistryUnavailable
+from strandline.serde.errors import RegistryUnavailable, SchemaRegistryError
 from strandline.telemetry.counters import Counters
 
 __all__ = ["DeadLetters", "Output"]
@@ -269,7 +269,7 @@ class DeadLetters:
             origin = origin_of(record._replace(headers=()))
         try:
             shown = await self._deserialized(record, origin)
-        except (RegistryError, asyncio.CancelledError):
+        except (SchemaRegistryError, asyncio.CancelledError):
             raise
         except Exception as error:
             return "dead-total", [self.policy.outcome(record, origin, error, now_ms=now_ms(), is_fatal=True)]

@@ -23,9 +23,9 @@ from strandline.ports.tls import Tls
 from strandline.ports.web import Web, WebError, WebResponse
 from strandline.serde.bounded_cache import BoundedCache
 from strandline.serde.errors import (
-    RegistryError,
     RegistryRefused,
     RegistryUnavailable,
+    SchemaRegistryError,
     UnknownSchema,
     UnusableSchema,
 )
@@ -325,4 +325,4 @@ def _in_path(name: str) -> str:
     return quote(name, safe="")
 
 
-__all__ = ["RegistryError", "SchemaRegistry"]
+__all__ = ["SchemaRegistry", "SchemaRegistryError"]

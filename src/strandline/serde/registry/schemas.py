@@ -12,7 +12,7 @@ PROTOBUF: Final = "PROTOBUF"
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SchemaReference:
     """A schema that another one imports under a name."""
 
     name: str
@@ -29,7 +29,7 @@ class Schema:
 
     text: str
     type: str = AVRO
-    references: tuple[Reference, ...] = ()
+    references: tuple[SchemaReference, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The body of requests about it; AVRO goes without its name, as old registries expect."""
@@ -43,7 +43,8 @@ class Schema:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Schema:
         references = tuple(
-            Reference(each["name"], each["subject"], each["version"]) for each in body.get("references") or ()
+            SchemaReference(each["name"], each["subject"], each["version"])
+            for each in body.get("references") or ()
         )
         return cls(body["schema"], body.get("schemaType") or AVRO, references)
 

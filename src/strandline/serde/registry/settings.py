@@ -46,7 +46,7 @@ _IGNORED: Final = ("basic.auth.credentials.source", "bearer.auth.credentials.sou
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrySettings:
+class RegistryClientSettings:
     """The settings of one registry client."""
 
     urls: tuple[str, ...]
@@ -60,7 +60,7 @@ class RegistrySettings:
     latest_s: float = 60.0
 
 
-def read_registry_settings(given: str | Mapping[str, Any]) -> RegistrySettings:
+def read_registry_settings(given: str | Mapping[str, Any]) -> RegistryClientSettings:
     """The settings from a URL, or from keys and values. Raises ValueError, which shows no secret."""
     if isinstance(given, str):
         text = given.strip()
@@ -74,7 +74,7 @@ def read_registry_settings(given: str | Mapping[str, Any]) -> RegistrySettings:
             )
     urls, login = _urls(str(values.get("url") or ""))
     numbers = {key: _number(key, values.get(key, default)) for key, default in _NUMBERS.items()}
-    return RegistrySettings(
+    return RegistryClientSettings(
         urls=urls,
         authorization=_authorization(values, login),
         tls=_tls(values),
