@@ -168,6 +168,14 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "delete": Command("delete a subject or a version", "schemas.delete"),
         },
     ),
+    "lab": Group(
+        "play failures, watch them, and check what is lost",
+        {
+            "list": Command("list the scenarios", "lab.list"),
+            "show": Command("show the settings, steps and expected outcome of a scenario", "lab.show"),
+            "run": Command("play scenarios and print what happened", "lab.run"),
+        },
+    ),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }
