@@ -33,9 +33,9 @@ from strandline.sim.world import CLIENT_HOST, PORT, SimulatedNode, World
 from tests.sim.seeds import seeds
 
 PARTITIONS = 2
-TRANSACTIONS = 24
+TRANSACTIONS = 40
 CATCH_UP_SECONDS = 300.0
-MUTANT_SEEDS = 12
+MUTANT_SEEDS = 8
 
 
 class Clusters:
@@ -57,7 +57,7 @@ class Clusters:
                 "strandline.transaction.timeout.ms": "5000",
             }
         )
-        self._running: asyncio.Task[None] | None = None
+        self._running: dict[str, tuple[Mirror, asyncio.Task[None]]] = {}
         self._clients = 0
 
     def client(self, kind: type[Any], node: SimulatedNode, **settings: Any) -> Any:
@@ -65,16 +65,36 @@ class Clusters:
         given = {"bootstrap.servers": f"{node.host}:{PORT}", **settings}
         return kind(given, world=client_world(self.world, f"client {self._clients}"))
 
-    def start_mirror(self) -> None:
-        self._clients += 1
-        mirror = Mirror(self.settings, "one", client_world(self.world, f"mirror {self._clients}"))
-        self._running = self.world.start_task(mirror.run())
+    def is_running(self, instance: str) -> bool:
+        return instance in self._running
 
-    async def kill_mirror(self) -> None:
-        assert self._running is not None
-        self._running.cancel()
+    def start_mirror(self, instance: str = "one") -> None:
+        self._clients += 1
+        mirror = Mirror(self.settings, instance, client_world(self.world, f"mirror {self._clients}"))
+        self._running[instance] = mirror, self.world.start_task(mirror.run())
+
+    async def kill_mirror(self, instance: str = "one") -> None:
+        _, task = self._running.pop(instance)
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._running
+            await task
+
+    async def wait_for_transaction(self, instance: str = "one") -> None:
+        """Waits until the mirror has a transaction open, but not for ever."""
+        mirror, _ = self._running[instance]
+        for _ in range(2000):
+            session = mirror.flows[0].session
+            if (
+                session is not None
+                and session._copier.lock.locked()
+                and session._copier._writer._has_open_transaction
+            ):
+                return
+            await asyncio.sleep(0.001)
+
+    async def kill_mirrors(self) -> None:
+        for instance in list(self._running):
+            await self.kill_mirror(instance)
 
     async def read(self, node: SimulatedNode, topic: str) -> dict[int, list[tuple[int, bytes]]]:
         """The committed records by partition, as (offset, value)."""
@@ -112,23 +132,31 @@ async def write(clusters: Clusters) -> None:
                     await producer.commit_transaction()
         except KafkaError:
             continue  # Whether it was committed the log of the source says.
-        await asyncio.sleep(chance.random())
+        await asyncio.sleep(chance.random() * 0.5)
 
 
 async def disturb(clusters: Clusters) -> None:
     """Kills the mirror, kills brokers, cuts links; everything is well again after each."""
     world, chance = clusters.world, clusters.world.generator("faults")
-    for _ in range(8):
-        await asyncio.sleep(chance.random() * 4)
-        fault = chance.choice(["mirror", "mirror", "east", "west", "west", "cut"])
+    for _ in range(12):
+        await asyncio.sleep(chance.random() * 2)
+        fault = chance.choice(["mirror", "mirror", "mirror", "other", "other", "east", "west", "west", "cut"])
         node = clusters.east if fault == "east" else clusters.west
         if fault == "mirror":
+            await clusters.wait_for_transaction()
+            await asyncio.sleep(chance.random() * 0.02)
             await clusters.kill_mirror()
             await asyncio.sleep(chance.random() * 2)
             clusters.start_mirror()
+        elif fault == "other":
+            await clusters.wait_for_transaction()
+            if clusters.is_running("two"):
+                await clusters.kill_mirror("two")
+            else:
+                clusters.start_mirror("two")
         elif fault == "cut":
             world.network.cut(CLIENT_HOST, node.host)
-            await asyncio.sleep(chance.random() * 5)
+            await asyncio.sleep(chance.random() * 8)
             world.network.heal()
         else:
             node.kill()
@@ -172,10 +200,10 @@ async def story(world: World) -> None:
         await writing
         await judge(clusters)
     finally:
-        await clusters.kill_mirror()
+        await clusters.kill_mirrors()
 
 
-@seeds(4)
+@seeds(3)
 def test_committed_records_are_copied_once_and_translated_exactly(seed: int) -> None:
     with World(seed) as world:
         world.run(story(world))

@@ -31,7 +31,13 @@ from strandline.base.waiting import all_ended
 from strandline.client.consumer.batch_consumer import BatchConsumer, FetchedBatch
 from strandline.client.consumer.positions import LogTruncationError
 from strandline.client.consumer.subscription import OffsetAndMetadata
-from strandline.client.errors import KafkaError, OffsetOutOfRangeError, ProducerFencedError
+from strandline.client.errors import (
+    FencedInstanceError,
+    GroupError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    ProducerFencedError,
+)
 from strandline.client.producer.batch import Acknowledged, ProducerBatch
 from strandline.client.producer.producer import Producer
 from strandline.mirror.batches import ProducibleBatch, producible
@@ -140,14 +146,16 @@ class Copier:
                 return 0
             try:
                 return await self._copy(batches)
-            except ProducerFencedError:
+            except (ProducerFencedError, FencedInstanceError):
                 raise  # Another process has this instance's name: a new session says so.
             except KafkaError as error:
                 logger.warning("a transaction failed and is aborted: %s", error)
                 self._metrics.aborted += 1
                 await self._writer.abort_transaction()
                 self._rewind()
-                if not error.retriable:
+                # After a rebalance the next transaction has the new generation. A new session would rebalance again,
+                # and so have the other processes' transactions fail in turn.
+                if not error.retriable and not isinstance(error, GroupError):
                     raise
                 return 0
 
