@@ -11,12 +11,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
-
-if TYPE_CHECKING:
-    from strandline.spark.registry_values import RegistryValues
+from strandline.serde.registry.schemas import RegisteredSchema
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -94,6 +92,15 @@ class Bound:
     offsets: Mapping[TopicPartition, int] | None = None
     timestamp_ms: int | None = None
     timestamps_ms: Mapping[TopicPartition, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryValues:
+    """How values are decoded: the registry's settings as JSON, and the reader's schema."""
+
+    settings: str
+    reader: RegisteredSchema
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

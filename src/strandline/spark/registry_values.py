@@ -24,6 +24,7 @@ from strandline.serde.framing import id_prefix
 from strandline.serde.protobuf_schemas import SERIALIZED
 from strandline.serde.registry.client import SchemaRegistry
 from strandline.serde.registry.schemas import AVRO, JSON, PROTOBUF, RegisteredSchema, Schema
+from strandline.spark.options import RegistryValues
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -41,15 +42,6 @@ DATA: Final = "data"
 ENCODE_ERROR: Final = "encode_error"
 _PAUSES_S: Final = (0.5, 1.0, 2.0, 5.0, 10.0)
 FORMATS: Final = {"avro": AVRO, "json": JSON, "protobuf": PROTOBUF}
-
-
-@dataclass(frozen=True, slots=True)
-class RegistryValues:
-    """How values are decoded: the registry's settings as JSON, and the reader's schema."""
-
-    settings: str
-    reader: RegisteredSchema
-    message: str | None = None
 
 
 def wait_for_registry(registry: SchemaRegistry, call: Callable[[SchemaRegistry], Any]) -> Any:

@@ -17,6 +17,7 @@ from strandline.spark.input_partitions import plan_input_partitions, read_partit
 from strandline.spark.options import (
     OptionError,
     ReadOptions,
+    RegistryValues,
     WriteOptions,
     read_options,
     registry_options,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter, DataSourceWriter
     from pyspark.sql.types import StructType
-
-    from strandline.spark.registry_values import RegistryValues
 
 
 class StrandlineSource(DataSource):

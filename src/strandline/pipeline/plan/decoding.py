@@ -15,10 +15,10 @@ from strandline.pipeline.spec.stages import CORRUPT
 from strandline.pipeline.spec.types import quoted
 from strandline.serde.registry.schemas import Schema
 from strandline.spark.avro_columns import decode_avro
+from strandline.spark.options import RegistryValues
 from strandline.spark.registry_values import (
     DECODED,
     ERROR,
-    RegistryValues,
     decode_column,
     resolve_reader,
 )
