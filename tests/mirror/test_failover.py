@@ -13,7 +13,10 @@ from tests.mirror.test_groups import committed, consume
 
 
 def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_path: Path) -> None:
-    with running_broker() as north, scene(tmp_path, north=north.bootstrap, west=west.bootstrap) as two:
+    with (
+        running_broker(group_min_session_timeout_ms=1000) as north,
+        scene(tmp_path, north=north.bootstrap, west=west.bootstrap) as two,
+    ):
         two.create_topic("north", "orders", 1)
         config = two.config(
             {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
 from strandline.testing.clusters import wait_until
-from tests.mirror.scene import Scene, values_of
+from strandline.testing.process import BrokerProcess, running_broker
+from tests.mirror.scene import Scene, scene, values_of
 
 FLOW = {"east->west.enabled": "true"}
 
@@ -213,3 +215,34 @@ def test_wrong_cluster_id_is_refused(two: Scene) -> None:
     done = two.command("--config", str(config))
     assert done.returncode == 1
     assert "INCONSISTENT_CLUSTER_ID" in done.stderr
+
+
+def test_missing_rights_are_told_in_one_line_and_tried_again(east: BrokerProcess, tmp_path: Path) -> None:
+    with (
+        running_broker(acls=[]) as denying,
+        scene(tmp_path, east=east.bootstrap, west=denying.bootstrap) as two,
+    ):
+        mirror = two.mirror(two.config({**FLOW, "east->west.topics": "denied"}))
+        mirror.start()
+        wait_until(lambda: "AUTHORIZATION_FAILED" in mirror.text, 30)
+        time.sleep(2)
+        lines = [line for line in mirror.text.splitlines() if "AUTHORIZATION_FAILED" in line]
+        assert len(lines) == 1, lines
+        assert "trying again" in lines[0]
+        assert mirror.stop() == 0
+
+
+def test_target_that_is_not_there_is_told_and_waited_for(east: BrokerProcess, tmp_path: Path) -> None:
+    with (
+        running_broker(group_min_session_timeout_ms=1000) as late,
+        scene(tmp_path, east=east.bootstrap, west=late.bootstrap) as two,
+    ):
+        late.kill()
+        two.create_topic("east", "awaited", 1)
+        two.produce("east", "awaited", ["a"])
+        config = two.config({**FLOW, "east->west.topics": "awaited", "west.default.api.timeout.ms": "2000"})
+        mirror = two.mirror(config)
+        mirror.start()
+        wait_until(lambda: "trying again" in mirror.text, 30)
+        late.start()
+        assert values_of(two.read("west", "east.awaited", 1)) == ["a"]
