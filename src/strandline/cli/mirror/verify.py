@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.connection import run_async
 from strandline.cli.exit_codes import DONE, FAILED
 from strandline.cli.mirror.files import add_action, flow_of
+from strandline.cli.output.text import printable
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
@@ -79,5 +80,5 @@ def _lines(found: PartitionFindings) -> list[str]:
 
 def record_text(record: ConsumerRecord) -> str:
     """A record in a line of a list."""
-    key = "no key" if record.key is None else f"key {record.key.decode(errors='replace')}"
+    key = "no key" if record.key is None else f"key {printable(record.key.decode(errors='replace'))}"
     return f"offset {record.offset}, timestamp {record.timestamp}, {key}"
