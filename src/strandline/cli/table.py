@@ -167,6 +167,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "delete": Command("delete a subject or a version", "schemas.delete"),
         },
     ),
+    "torture": Command("ten faults against a program of your own", "torture"),
     "sim": Command("simulate clusters under faults", "sim"),
     "docs": Command("print the reference pages, or write them", "docs"),
 }

@@ -174,8 +174,8 @@ class RunningNode:
     ) -> None:
         """`process` is what ends when the broker's state cannot be trusted; without it, this whole process.
 
-        With `has_faults` a test can set faults, by `fault_control`; with `faults_port` over HTTP too, from this machine.
-        `clock` is one that a test moves.
+        With `has_faults` a test can set faults, by `fault_control`; with `faults_port` over HTTP too, from this
+        machine. `clock` is one that a test moves.
         """
         check_security(config)
         self._workers = ThreadWorkers()

@@ -7,8 +7,8 @@
     PUT    /disk                    {"kind": "full"}
     DELETE /disk
 
-A cluster has the same for each node below /nodes/ID, and more in `cluster_actions`. Everything refuses a request whose Host
-is not this machine, and a body that is not called JSON: a page in a browser cannot set faults.
+A cluster has the same for each node below /nodes/ID, and more by `cluster_action`. A request whose Host is not this
+machine is refused, and so is a body that is not called JSON: a page in a browser cannot set faults.
 """
 
 from __future__ import annotations
