@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--command", required=True, metavar="COMMAND", help="starts the program")
+    parser.add_argument("--command", default="", metavar="COMMAND", help="starts the program")
     parser.add_argument(
         "--role", choices=("consumer", "producer"), default="consumer", help="(default: consumer)"
     )
