@@ -1,4 +1,8 @@
-"""Damaged frames of every API, fed to a broker: it may answer or hang up, and nothing else."""
+"""Damaged frames of every API, fed to a broker: it may respond or hang up, and nothing else.
+
+They come from somebody whom nobody knows, at a broker that is open; and from users that have logged in, at a broker
+with rules and quotas.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,13 @@ from tests.unit.broker.requests import append, create, fetch, fetched, produce, 
 from tests.unit.broker.world import Client, World
 
 from .effort import effort
+from .hostile_worlds import WORLDS, HostileWorld
 from .messages import values
 from .test_messages import mutations
 
 REQUESTS = {cls.API_KEY: cls for cls in every_request_class() if cls.API_KEY in TABLE}
-FRAMES_EACH = 10
+FRAMES_EACH = 8
+FRAMES_EACH_LOGGED_IN = 2
 PAUSE_TURNS = 6
 
 
@@ -75,24 +81,14 @@ def loop() -> Any:
         yield runner
 
 
-@pytest.fixture(scope="module")
-def world(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    async def begin() -> World:
-        made = World(tmp_path_factory.mktemp("hostile"), {"offsets.topic.num.partitions": "1"})
-        await made.__aenter__()
-        client = made.connect()
-        await create(client, "witness")
-        await create(client, "t")
-        await append(client, batch(3), topic="witness")
-        return made
-
-    async def end(made: World) -> None:
-        await made.stop()
-        made.check()
-
-    made = loop.run(begin())
+@pytest.fixture(scope="module", params=WORLDS)
+def hostile(
+    request: pytest.FixtureRequest, loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    made = loop.run(WORLDS[request.param](tmp_path_factory.mktemp("hostile")))
     yield made
-    loop.run(end(made))
+    loop.run(made.world.stop())
+    made.world.check()
 
 
 BROKER_LISTENER, CONTROLLER_LISTENER = "broker", "controller"
@@ -106,21 +102,21 @@ PLACES = [
 
 @pytest.mark.parametrize(("key", "listener"), PLACES)
 def test_no_frame_of_this_api_harms_the_broker(
-    key: int, listener: str, world: World, loop: asyncio.Runner
+    key: int, listener: str, hostile: HostileWorld, loop: asyncio.Runner
 ) -> None:
     api, cls = TABLE[key], REQUESTS[key]
 
-    @effort(FRAMES_EACH, soak=300)
+    @effort(FRAMES_EACH if hostile.user is None else FRAMES_EACH_LOGGED_IN, soak=300)
     @given(st.data())
     def check(data: st.DataObject) -> None:
         version = data.draw(st.integers(api.version_min, api.version_max))
         sent = data.draw(st.lists(frames(cls, version).filter(survivable), min_size=1, max_size=4))
-        loop.run(feed(world, listener, sent))
+        loop.run(feed(hostile, listener, sent))
 
     check()
 
 
-def test_requests_that_are_never_whole_harm_nobody(world: World, loop: asyncio.Runner) -> None:
+def test_requests_that_are_never_whole_harm_nobody(hostile: HostileWorld, loop: asyncio.Runner) -> None:
     """Many connections that send the beginning of a request, of any announced size, and go or stay."""
 
     @effort(20, soak=1000)
@@ -133,15 +129,15 @@ def test_requests_that_are_never_whole_harm_nobody(world: World, loop: asyncio.R
             st.booleans(),
         )
         drawn = data.draw(st.lists(beginnings, min_size=1, max_size=60))
-        loop.run(begin_and_break_off(world, drawn))
+        loop.run(begin_and_break_off(hostile, drawn))
 
     check()
 
 
-async def begin_and_break_off(world: World, beginnings: list[tuple[str, int, bytes, bool]]) -> None:
-    waiting = []
+async def begin_and_break_off(hostile: HostileWorld, beginnings: list[tuple[str, int, bytes, bool]]) -> None:
+    world, waiting = hostile.world, []
     for listener, announced, given_bytes, goes in beginnings:
-        client = connect(world, listener)
+        client = await connect(hostile, listener)
         client.give(struct.pack(">i", announced) + given_bytes[: max(announced - 1, 0)])
         if goes:
             client.disconnect()
@@ -150,7 +146,7 @@ async def begin_and_break_off(world: World, beginnings: list[tuple[str, int, byt
     await asyncio.sleep(0)
     used = world.broker.request_memory.used
     assert used <= sum(len(each[2]) for each in beginnings) + 2 * SMALL_BYTES * len(beginnings)
-    witness = world.connect()
+    witness = await hostile.witness()
     await is_unharmed(witness)
     for client in (*waiting, witness):
         client.disconnect()
@@ -159,12 +155,12 @@ async def begin_and_break_off(world: World, beginnings: list[tuple[str, int, byt
     world.check()
 
 
-def connect(world: World, listener: str) -> Client:
-    return world.connect() if listener == BROKER_LISTENER else world.connect_to_controller()
+async def connect(hostile: HostileWorld, listener: str) -> Client:
+    return await hostile.connect(is_controller_listener=listener == CONTROLLER_LISTENER)
 
 
-async def feed(world: World, listener: str, sent: list[bytes]) -> None:
-    client = connect(world, listener)
+async def feed(hostile: HostileWorld, listener: str, sent: list[bytes]) -> None:
+    client = await connect(hostile, listener)
     for frame in sent:
         if not client.is_closed:
             client.give(frame)
@@ -172,8 +168,8 @@ async def feed(world: World, listener: str, sent: list[bytes]) -> None:
             await asyncio.sleep(0)
     client.disconnect()
     await asyncio.sleep(0)
-    world.check()
-    witness = world.connect()
+    hostile.world.check()
+    witness = await hostile.witness()
     await is_unharmed(witness)
     witness.disconnect()
     await asyncio.sleep(0)

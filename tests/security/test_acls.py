@@ -220,3 +220,37 @@ def test_kafka_python_s_admin_manages_rules() -> None:
         ((_, removed, _),) = admin.delete_acls([wanted])
         assert removed == [rule]
         admin.close()
+
+
+class JsonLoggingBroker(BrokerProcess):
+    def _command(self, *arguments: str) -> list[str]:
+        return super()._command(*arguments, "--log-format", "json")
+
+
+def test_the_audit_log_is_json_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Each denied and each administrative act is one object, whose fields have names."""
+    anonymous = "User:ANONYMOUS"
+    rules = [
+        Acl(resource_type=2, resource_name="mine", principal=anonymous, operation=2),
+        Acl(resource_type=4, resource_name="kafka-cluster", principal=anonymous, operation=2),
+    ]
+    broker = JsonLoggingBroker(tmp_path / "data", AUTHORIZED, acls=rules)
+    broker.format()
+    broker.start()
+    try:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for created in admin.create_topics([NewTopic("mine", 1, 1), NewTopic("theirs", 1, 1)]).values():
+            created.result(WAIT_S)
+        assert produced({"bootstrap.servers": broker.bootstrap}, "theirs") == "TOPIC_AUTHORIZATION_FAILED"
+    finally:
+        broker.stop()
+    lines = [json.loads(line) for line in broker.log_text.splitlines() if line.startswith("{")]
+    acts = [line for line in lines if line["event"] == "administrative act"]
+    assert {"principal": anonymous, "host": "127.0.0.1", "api": "CreateTopics"}.items() <= acts[0].items()
+    assert acts[0]["on"] == "mine, theirs"
+    denied = [line for line in lines if line["event"] == "denied"]
+    assert denied
+    for line in denied:
+        assert line["principal"] == anonymous
+        assert line["resource"] == "TOPIC:theirs"
+        assert {"time_ms", "level", "node", "operation", "host", "api"} <= line.keys()

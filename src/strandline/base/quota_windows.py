@@ -35,6 +35,11 @@ class RateWindow:
         rate = self._total / width_s
         return (rate - limit) / limit * width_s if rate > limit else 0.0
 
+    def rate(self, now: float) -> float:
+        """How much was recorded in a second."""
+        self._forget(now)
+        return max(self._total, 0.0) / self._covered_s(now)
+
     def _forget(self, now: float) -> None:
         samples, oldest = self._samples, now - self._width_s * self._samples_max
         while samples and (samples[0][0] <= oldest or len(samples) > self._samples_max):
@@ -45,6 +50,36 @@ class RateWindow:
         covered_s = now - self._samples[0][0] if self._samples else 0.0
         missing = self._samples_max - 1 - int(covered_s / self._width_s)
         return covered_s + missing * self._width_s if missing > 0 else covered_s
+
+
+class MeanWindow:
+    """A mean over the last samples, as `org.apache.kafka.common.metrics.stats.Avg` has it."""
+
+    __slots__ = ("_samples", "_samples_max", "_width_s")
+
+    def __init__(self, width_s: float, samples_max: int) -> None:
+        self._width_s = width_s
+        self._samples_max = samples_max
+        self._samples: deque[list[float]] = deque()  # when each began, the sum of its values and their number
+
+    def record(self, value: float, now: float) -> None:
+        samples = self._samples
+        if not samples or now - samples[-1][0] >= self._width_s:
+            samples.append([now, 0.0, 0.0])
+            self._forget(now)
+        samples[-1][1] += value
+        samples[-1][2] += 1
+
+    def mean(self, now: float) -> float:
+        """0 if nothing was recorded lately."""
+        self._forget(now)
+        count = sum(sample[2] for sample in self._samples)
+        return sum(sample[1] for sample in self._samples) / count if count else 0.0
+
+    def _forget(self, now: float) -> None:
+        samples, oldest = self._samples, now - self._width_s * self._samples_max
+        while samples and (samples[0][0] <= oldest or len(samples) > self._samples_max):
+            samples.popleft()
 
 
 class TokenBucket:
@@ -62,6 +97,11 @@ class TokenBucket:
         """How long until there are tokens again; 0 if some may be spent now."""
         self._fill(rate, now)
         return -self._tokens / rate if self._tokens < 0 else 0.0
+
+    def tokens(self, rate: float, now: float) -> float:
+        """How many there are; negative if more were spent."""
+        self._fill(rate, now)
+        return self._tokens
 
     def spend(self, count: float, rate: float, now: float) -> None:
         self._fill(rate, now)

@@ -348,6 +348,7 @@ class BrokerParts(ABC):
     def metrics_page(self) -> MetricsPage:
         """The node's metrics, of parts that exist once `start` has begun."""
         # Nobody who does not look at metrics pays for these at the start.
+        from strandline.broker.telemetry.access import AccessCollector
         from strandline.broker.telemetry.clients.collector import ClientMetricsCollector
         from strandline.broker.telemetry.groups import GroupCollector
         from strandline.broker.telemetry.logs import LogCollector
@@ -359,7 +360,9 @@ class BrokerParts(ABC):
         page = MetricsPage(node.clock, node.config.int("strandline.metrics.series.max"))
         metadata = MetadataCollector(node, self.quorum, self.controller_runtime)
         requests = RequestCollector(node, self.connections, self.request_memory)
-        page.add(requests.node_families, metadata.node_families)
+        mutations = None if self.controller_runtime is None else self.controller_runtime.mutation_quota
+        access = AccessCollector(node, self.authorizer, self.client_quotas, mutations, self.connections.rates)
+        page.add(requests.node_families, access.node_families, metadata.node_families)
         if node.config.is_broker:
             replication = ReplicationCollector(node, self.replicas, self.replica_fetcher)
             page.add(replication.node_families, replication.topic_families, replication.partition_families)

@@ -20,8 +20,12 @@ class ListenerValues:
         self.prefix = listener_prefix(listener)
 
     def value(self, name: str) -> ConfigValue:
-        own = self._own(self.prefix + name)
+        own = self.own_value(name)
         return self._configs.broker_value(name) if own is None else own
+
+    def own_value(self, name: str) -> ConfigValue:
+        """The value that is given for this listener alone; None without one."""
+        return self._own(self.prefix + name)
 
     def mechanism_value(self, mechanism: str, name: str) -> ConfigValue:
         """The same for settings that may be given for one SASL mechanism of a listener."""

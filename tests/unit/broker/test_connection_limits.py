@@ -230,3 +230,62 @@ async def test_a_request_above_the_limit_closes_its_connection_unread(world: Wor
     other = world.connect()
     other.give((1000).to_bytes(4, "big") + bytes(500))
     assert not other.is_closed
+
+
+TWO_LISTENERS = {
+    "listeners": "CLIENTS://:9092,BROKERS://:9093,CONTROLLER://:0",
+    "advertised_listeners": "CLIENTS://h:9092,BROKERS://h:9093",
+    "listener_security_protocol_map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter_broker_listener_name": "BROKERS",
+}
+
+
+@in_world(**TWO_LISTENERS, **{"listener.name.clients.max.connections": "2", "max_connections": "10"})
+async def test_a_listener_has_a_limit_of_its_own(world: World) -> None:
+    clients = [world.connect(0) for _ in range(3)]
+    assert [await is_served(client) for client in clients] == [True, True, False]
+    assert await is_served(world.connect(1)), "another listener has places left"
+    clients[0].disconnect()
+    await clients[2].frame()
+
+
+@in_world(**TWO_LISTENERS, **{"listener.name.brokers.max.connections": "1", "max_connections": "10"})
+async def test_the_limit_of_a_listener_holds_for_brokers_too(world: World) -> None:
+    brokers = [world.connect(1) for _ in range(2)]
+    assert [await is_served(broker) for broker in brokers] == [True, False]
+    assert await is_served(world.connect(0))
+    brokers[0].disconnect()
+    await brokers[1].frame()
+
+
+@in_world(**TWO_LISTENERS, **{"listener.name.clients.max.connections": "1", "max_connections": "10"})
+async def test_the_limit_of_a_listener_can_be_raised_while_the_broker_runs(world: World) -> None:
+    first, second = world.connect(0), world.connect(0)
+    assert not await is_served(second)
+    change = AlterableConfig(name="listener.name.clients.max.connections", config_operation=0, value="2")
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=(change,))
+    response = await first.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
+    assert response.responses[0].error_code == 0, response.responses[0].error_message
+    await second.frame()
+
+
+@in_world(
+    listeners="A://:9092,B://:9093,C://:9094,CONTROLLER://:0",
+    advertised_listeners="A://h:9092,B://h:9093,C://h:9094",
+    listener_security_protocol_map="A:PLAINTEXT,B:PLAINTEXT,C:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    inter_broker_listener_name="C",
+    max_connections="2",
+    **{"listener.name.a.max.connections": "1"},
+)
+async def test_who_has_waited_longest_for_a_place_gets_it(world: World) -> None:
+    of_a, of_b = world.connect(0), world.connect(1)
+    assert await is_served(of_a)
+    assert await is_served(of_b)
+    waiting_for_a, waiting_for_b = world.connect(0), world.connect(1)
+    assert not await is_served(waiting_for_a)
+    assert not await is_served(waiting_for_b)
+    of_b.disconnect()
+    await waiting_for_b.frame()
+    assert not waiting_for_a.received, "its listener has no place, though it came first"
+    of_a.disconnect()
+    await waiting_for_a.frame()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from strandline.broker.api.table import TABLE
 from strandline.broker.authorization.access import RequestAccess
+from strandline.broker.authorization.decision_counts import DecisionCounts
 from strandline.broker.authorization.node_authorizer import rule_for
 from strandline.broker.server.api_row import ApiRow
 from strandline.controller.image import ClusterImage
@@ -20,6 +21,7 @@ from strandline.wire.codec import encode
 from strandline.wire.error_codes import error_codes
 from strandline.wire.schema import Request
 from tests.properties.messages import values
+from tests.unit.broker.world import HandClock
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 
@@ -38,6 +40,7 @@ def access_without_rights(row: ApiRow, version: int, *, is_controller_listener: 
         row.key,
         version,
         Events(lambda _: None, lambda: 0),
+        DecisionCounts(HandClock()),
         is_controller_listener=is_controller_listener,
     )
 

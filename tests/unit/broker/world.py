@@ -374,11 +374,12 @@ class World:
         assert opened.is_open
         return Client(self, opened.accept(), f"{host}:{40_000 + self._addresses}")
 
-    def connect_to_controller(self) -> Client:
+    async def connect_to_controller(self) -> Client:
         """A client of the controller listener, which a node without others does not open."""
-        self._addresses += 1
         listener = self.broker.config.controller_listeners[0]
-        accept = self.broker._acceptor(listener, None, is_controller=True)
+        security = await self.broker._security_of(listener)
+        self._addresses += 1
+        accept = self.broker._acceptor(listener, security, is_controller=True)
         return Client(self, accept(), f"127.0.0.1:{40_000 + self._addresses}")
 
     def said(self, text: str) -> list[str]:

@@ -8,12 +8,18 @@ from typing import Final, Protocol
 
 from strandline.base.acls import AclOperation, AclResource
 from strandline.base.errors import ErrorCode, KafkaError
+from strandline.broker.api.fetch_response import TOPIC_IDS_FROM
 from strandline.broker.api.services import Services
 from strandline.broker.authorization.node_authorizer import NodeAuthorizer
 from strandline.broker.authorization.reduction import MESSAGES
 from strandline.broker.replication.fetch_sessions import Fetch
 from strandline.broker.server.request_context import Body, RequestContext
-from strandline.wire.api.k01_fetch import FetchResponse
+from strandline.wire.api.k01_fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from strandline.wire.codec import encode
 
 _NONE: Final[Mapping[int, KafkaError]] = MappingProxyType({})
@@ -54,6 +60,7 @@ def denied_pieces(
             if topic.name and not operations(_TOPIC, topic.name) & _WRITE_BIT:
                 break
         else:
+            authorizer.decisions.add_allowed(len(topics))
             return _NONE  # as it is with most
     access = authorizer.access_of(context)
     if transactional_id is not None and not access.allows(
@@ -89,6 +96,7 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
             partition.is_denied = bool(name) and not operations(_TOPIC, name) & _READ_BIT
             denied = denied or partition.is_denied
         if not denied:
+            authorizer.decisions.add_allowed(len(fetch.partitions))
             return  # as it is with most
     access = authorizer.access_of(context)
     if is_follower:
@@ -104,13 +112,31 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
         partition.is_denied = verdicts[name]
 
 
-def denial_of_metadata(services: Services, context: RequestContext) -> Body | None:
+def denial_of_metadata(services: Services, context: RequestContext, request: FetchRequest) -> Body | None:
     """The response to a Fetch of the metadata log by somebody who is no node of the cluster; None for those who are."""
     if services.authorizer is None or services.authorizer.access_of(context).allows_on_cluster(
         AclOperation.CLUSTER_ACTION
     ):
         return None
-    response = FetchResponse(
-        throttle_time_ms=0, error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED, responses=()
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    # Before topics had ids, every partition had the error too, as in Kafka.
+    responses = tuple(
+        FetchableTopicResponse(
+            topic=topic.topic,
+            partitions=tuple(_denied(each.partition, code) for each in topic.partitions),
+        )
+        for topic in request.topics
+        if context.api_version < TOPIC_IDS_FROM
     )
+    response = FetchResponse(throttle_time_ms=0, error_code=code, responses=responses)
     return (encode(response, context.api_version),)
+
+
+def _denied(partition: int, code: int) -> PartitionData:
+    return PartitionData(
+        partition_index=partition,
+        error_code=code,
+        high_watermark=-1,
+        aborted_transactions=None,
+        records=b"",
+    )

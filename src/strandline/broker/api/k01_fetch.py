@@ -70,7 +70,7 @@ _HINTED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOC
 def handle_raw(services: Services, context: RequestContext) -> Handled:
     request = decode(FetchRequest, context.api_version, context.body, context.position)
     if context.connection.is_controller_listener:
-        denial = denial_of_metadata(services, context)
+        denial = denial_of_metadata(services, context, request)
         if denial is not None:
             return denial
         return _fetch_metadata(services, context, request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from strandline.base.acls import CLUSTER_NAME, OPERATIONS_OF, AclOperation, AclResource
+from strandline.broker.authorization.decision_counts import DecisionCounts
 from strandline.controller.image import ClusterImage
 from strandline.security.authorizer import AccessRights
 from strandline.security.principal import Principal
@@ -51,6 +52,7 @@ class RequestAccess:
     """The access that a request has: the rights of who sent it, and what is needed to name what it is about."""
 
     __slots__ = (
+        "_decisions",
         "_events",
         "api_key",
         "host",
@@ -70,6 +72,7 @@ class RequestAccess:
         api_key: int,
         version: int,
         events: Events,
+        decisions: DecisionCounts,
         *,
         is_controller_listener: bool = False,
     ) -> None:
@@ -81,9 +84,14 @@ class RequestAccess:
         self.version = version
         self.is_controller_listener = is_controller_listener
         self._events = events
+        self._decisions = decisions
 
     def allows(self, operation: int, kind: int, name: str, *, is_act: bool = True) -> bool:
         is_allowed = self.rights.allows(operation, kind, name)
+        if is_allowed:
+            self._decisions.add_allowed()
+        else:
+            self._decisions.add_denied()
         if is_act and (not is_allowed or self._events.is_debug):
             self._tell(is_allowed, operation, kind, name)
         return is_allowed

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from strandline.broker.authorization.access import RequestAccess
 from strandline.broker.authorization.cluster_rules import check_cluster
+from strandline.broker.authorization.decision_counts import DecisionCounts
 from strandline.broker.authorization.reduction import Reduction
 from strandline.broker.authorization.requirement import Requirement
 from strandline.broker.node_context import NodeContext
@@ -59,6 +60,7 @@ class NodeAuthorizer:
         self._requirements = requirements
         self._rules: dict[int, Rule] = {}
         self.events = node.events.named(loggers.AUTHORIZER)
+        self.decisions = DecisionCounts(node.clock)
         self.authorizer = Authorizer(
             parse_super_users(config.originals.get(SUPER_USERS, "")),
             allows_unruled=config.originals.get(ALLOW_UNRULED, "").strip().lower() == "true",
@@ -74,6 +76,7 @@ class NodeAuthorizer:
             context.api_key,
             context.api_version,
             self.events,
+            self.decisions,
             is_controller_listener=context.connection.is_controller_listener,
         )
 
@@ -101,6 +104,7 @@ class NodeAuthorizer:
             request.API_KEY,
             version,
             self.events,
+            self.decisions,
             is_controller_listener=True,
         )
         return self._reduce(access, request)
@@ -122,6 +126,10 @@ class NodeAuthorizer:
         if authorizer.version != image.acls_version:
             authorizer.set_rules(image.acls.values(), image.acls_version)
         return authorizer.rights_of(principal, host)
+
+    @property
+    def rule_count(self) -> int:
+        return len(self._image.acls)
 
     def can_anybody_alter(self) -> bool:
         """Whether somebody could change the rules that this node has read."""

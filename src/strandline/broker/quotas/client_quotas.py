@@ -64,9 +64,9 @@ class ClientQuotas:
         self._width_s = float(node.config.int("quota.window.size.seconds"))
         self._samples = node.config.int("quota.window.num")
         new_window = partial(RateWindow, self._width_s, self._samples)
-        self._producers = QuotaLimits(node.image, PRODUCER_BYTE_RATE, new_window)
-        self._consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
-        self._requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
+        self.producers = QuotaLimits(node.image, PRODUCER_BYTE_RATE, new_window)
+        self.consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
+        self.requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
         self._places: dict[tuple[int, int], int | None] = {}
         # False while there is no quota for clients: then nothing here is called.
         self.is_active = False
@@ -80,7 +80,7 @@ class ClientQuotas:
     def fetch_bytes_max(self, context: ThrottledRequest) -> int | None:
         """The most that a consumer may have at a time: what its quota allows in the window; None without a quota."""
         client_id = getattr(context, "quota_client_id", "")
-        limit = self._consumers.of(context.connection.principal.name, client_id)
+        limit = self.consumers.of(context.connection.principal.name, client_id)
         return None if limit is None else max(int(limit.rate * self._width_s * (self._samples - 1)), 1)
 
     def throttled(self, context: ThrottledRequest, response: Body | None) -> Body | None:
@@ -116,16 +116,16 @@ class ClientQuotas:
         now = self._clock.monotonic()
         throttle_s = 0.0
         if key == _PRODUCE:
-            throttle_s = _used(self._producers.of(user, client_id), len(context.body), now)
+            throttle_s = _used(self.producers.of(user, client_id), len(context.body), now)
         elif key == _FETCH:
             if context.times.followers is None:
                 return 0.0  # these times are of followers
             if response is not None:
-                throttle_s = _used(self._consumers.of(user, client_id), _size_of(response), now)
+                throttle_s = _used(self.consumers.of(user, client_id), _size_of(response), now)
         if response is None or self._is_exempt(key):
             return throttle_s
         percent = (context.handled_at - context.started_at) * _ALL_PERCENT
-        by_time_s = _used(self._requests.of(user, client_id), percent, now)
+        by_time_s = _used(self.requests.of(user, client_id), percent, now)
         return max(throttle_s, min(by_time_s, self._width_s))
 
     def _is_exempt(self, api_key: int) -> bool:
@@ -143,7 +143,10 @@ def _used(limit: QuotaLimit[RateWindow] | None, value: float, now: float) -> flo
     if limit is None:
         return 0.0
     limit.window.record(value, now)
-    return limit.window.throttle_s(limit.rate, now)
+    throttle_s = limit.window.throttle_s(limit.rate, now)
+    if throttle_s > 0:
+        limit.throttle_times.record(throttle_s, now)
+    return throttle_s
 
 
 def _size_of(response: Body) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final, NamedTuple
 
-from strandline.base.quota_windows import RateWindow
+from strandline.base.quota_windows import MeanWindow, RateWindow
 from strandline.broker.node_context import NodeContext
 from strandline.config.listener_values import ListenerValues
 from strandline.controller.client_quotas import CONNECTION_CREATION_RATE, IP
@@ -20,6 +20,8 @@ _UNLIMITED: Final = 2**31 - 1
 # A connection waits at most for this long: Kafka's acceptor sleeps for no longer than a window either.
 _DELAY_S_MAX: Final = 1.0
 _ADDRESSES_MAX: Final = 10_000
+# Kafka's `metrics.sample.window.ms` and `metrics.num.samples`.
+_MEAN: Final = (30.0, 2)
 
 
 class Admission(NamedTuple):
@@ -41,19 +43,27 @@ class ConnectionRates:
         )
         self._by_place: dict[str, RateWindow] = {}  # by the name of the listener; of all of them, empty
         self._by_address: dict[str, RateWindow] = {}
+        # By listener, in seconds: how long connections waited for its rate or the broker's, and for their address's.
+        self.delays: dict[str, MeanWindow] = {}
+        self.address_delays: dict[str, MeanWindow] = {}
 
     def admit(self, listener: str, address: str, *, is_protected: bool) -> Admission:
         """Counts a new connection. Brokers that have a listener of their own do not wait for clients."""
         now = self._node.clock.monotonic()
         refused_s = self._by_quota(address, now)
         if refused_s > 0:
-            return Admission(min(refused_s, _DELAY_S_MAX), True)
+            delay_s = min(refused_s, _DELAY_S_MAX)
+            self.address_delays.setdefault(listener, MeanWindow(*_MEAN)).record(delay_s, now)
+            return Admission(delay_s, True)
         values = ListenerValues(self._node.configs, listener)
         rates = [(listener, values.value(_RATE_KEY))]
         if not is_protected:
             rates.append(("", self._node.configs.broker_value(_RATE_KEY)))
-        delay_s = max(self._by_rate(place, rate, now) for place, rate in rates)
-        return Admission(min(delay_s, _DELAY_S_MAX), False) if delay_s > 0 else AT_ONCE
+        delay_s = min(max(self._by_rate(place, rate, now) for place, rate in rates), _DELAY_S_MAX)
+        if delay_s <= 0:
+            return AT_ONCE
+        self.delays.setdefault(listener, MeanWindow(*_MEAN)).record(delay_s, now)
+        return Admission(delay_s, False)
 
     def _by_rate(self, place: str, rate: object, now: float) -> float:
         if not isinstance(rate, int) or rate >= _UNLIMITED or rate <= 0:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Generic, TypeVar
 
+from strandline.base.quota_windows import MeanWindow
 from strandline.controller.client_quotas import CLIENT_ID, USER
 from strandline.controller.image import ClusterImage, QuotaKey
 
 W = TypeVar("W")
 # Users and client ids that are known at a time; client ids come from clients, who can make up as many as they like.
 _KNOWN_MAX: Final = 10_000
+# Kafka's `metrics.sample.window.ms` and `metrics.num.samples`: over which throttle times are averaged.
+_MEAN_WINDOW_S: Final = 30.0
+_MEAN_SAMPLES: Final = 2
 
 
 def entities_of(user: str, client_id: str) -> Iterator[QuotaKey]:
@@ -24,13 +28,16 @@ def entities_of(user: str, client_id: str) -> Iterator[QuotaKey]:
 
 
 class QuotaLimit(Generic[W]):
-    """A quota, and what has been used of it by all who share it."""
+    """A quota, what has been used of it by all who share it, and for how long they were throttled, in seconds."""
 
-    __slots__ = ("rate", "window")
+    __slots__ = ("rate", "shared", "throttle_times", "window")
 
-    def __init__(self, rate: float, window: W) -> None:
+    def __init__(self, rate: float, shared: tuple[str, str], window: W, throttle_times: MeanWindow) -> None:
+        """`shared` has the user and the client id of those who share it, and an empty name for what may differ."""
         self.rate = rate
+        self.shared = shared
         self.window = window
+        self.throttle_times = throttle_times
 
 
 class QuotaLimits(Generic[W]):
@@ -43,7 +50,7 @@ class QuotaLimits(Generic[W]):
         self._version = -1
         self._found: dict[tuple[str, str], QuotaLimit[W] | None] = {}
         # Those that share a quota by a user alone, or by a client id alone, have the other name empty.
-        self._windows: dict[tuple[str, str], W] = {}
+        self._windows: dict[tuple[str, str], tuple[W, MeanWindow]] = {}
 
     def of(self, user: str, client_id: str) -> QuotaLimit[W] | None:
         """The limit of a client; None if it has none."""
@@ -65,13 +72,20 @@ class QuotaLimits(Generic[W]):
             if rate is not None:
                 kinds = [kind for kind, _ in entity]
                 shared = (user if USER in kinds else "", client_id if CLIENT_ID in kinds else "")
-                return QuotaLimit(rate, self._window(shared))
+                return QuotaLimit(rate, shared, *self._window(shared))
         return None
 
-    def _window(self, shared: tuple[str, str]) -> W:
-        window = self._windows.get(shared)
-        if window is None:
+    def in_use(self) -> Iterable[QuotaLimit[W]]:
+        """The limits of clients that have been here, each once."""
+        return {limit.shared: limit for limit in self._found.values() if limit is not None}.values()
+
+    def _window(self, shared: tuple[str, str]) -> tuple[W, MeanWindow]:
+        windows = self._windows.get(shared)
+        if windows is None:
             if len(self._windows) >= _KNOWN_MAX:
                 self._windows = {}
-            window = self._windows[shared] = self._new_window()
-        return window
+            windows = self._windows[shared] = (
+                self._new_window(),
+                MeanWindow(_MEAN_WINDOW_S, _MEAN_SAMPLES),
+            )
+        return windows

@@ -36,13 +36,13 @@ class MutationQuota:
         self._clock = node.clock
         self._image = node.image
         self._partitions_default = config.int("num.partitions")
-        self._limits = QuotaLimits(node.image, CONTROLLER_MUTATION_RATE, partial(TokenBucket, float(seconds)))
+        self.limits = QuotaLimits(node.image, CONTROLLER_MUTATION_RATE, partial(TokenBucket, float(seconds)))
 
     def reduce(self, user: str, client_id: str, request: Request, version: int) -> Reduction | None:
         """The part of a request that the quota has room for; None if the request has no quota."""
         if not isinstance(request, CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest):
             return None
-        limit = self._limits.of(user, client_id)
+        limit = self.limits.of(user, client_id)
         if limit is None:
             return None
         name, response_name = _ARRAYS[request.API_KEY]
@@ -72,7 +72,10 @@ class MutationQuota:
         return True
 
     def _told(self, limit: QuotaLimit[TokenBucket], response: Any) -> Any:
-        throttle_s = limit.window.throttle_s(limit.rate, self._clock.monotonic())
+        now = self._clock.monotonic()
+        throttle_s = limit.window.throttle_s(limit.rate, now)
+        if throttle_s > 0:
+            limit.throttle_times.record(throttle_s, now)
         response.throttle_time_ms = max(response.throttle_time_ms, round(throttle_s * 1000))
         return response
 

@@ -83,9 +83,12 @@ class LogDirMover:
             return ErrorCode.KAFKA_STORAGE_ERROR
         present = self._replicas.directory_of(partition)
         if present is None:
-            # As in Kafka it is remembered for when the replica comes.
+            # Its directory is made when it is first used, and then there. As in Kafka this is remembered for a replica
+            # that may come, too.
             self._replicas.preferred_directories[partition] = target
-            return ErrorCode.REPLICA_NOT_AVAILABLE
+            state = self._node.image.topics[partition.topic].partitions[partition.partition]
+            is_here = self._node.config.node_id in state.replicas
+            return ErrorCode.NONE if is_here else ErrorCode.REPLICA_NOT_AVAILABLE
         if present.offline_because is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
         move = self.moves.get(partition)

@@ -485,7 +485,8 @@ class Replicas:
         for partition in self.partitions_here():
             if partition not in self._on_disk:
                 # Its directory is made when it is first used.
-                found[self.directories[0]].append((partition, 0))
+                directory = self.preferred_directories.get(partition, self.directories[0])
+                found[directory].append((partition, 0))
         return found
 
 

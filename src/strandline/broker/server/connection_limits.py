@@ -9,6 +9,7 @@ from typing import Final, Literal, Protocol
 from strandline.broker.node_context import NodeContext
 from strandline.broker.periodic_tasks import NEVER_MS
 from strandline.broker.quotas.connection_rates import ConnectionRates
+from strandline.config.listener_values import ListenerValues
 
 _IDLE_CHECKS_PER_LIMIT: Final = 4
 # A request that arrives more slowly than this, beyond its timeout, is given up.
@@ -124,6 +125,8 @@ class RequestMemory:
 class ConnectionLimits:
     """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
 
+    `listener.name.<name>.max.connections` is the same for one listener, beside the limit of the broker.
+
     While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
     known when the node is registered.
     Other nodes of the quorum are served at any time, and do not count. Brokers that have a listener of their own are
@@ -136,10 +139,12 @@ class ConnectionLimits:
         self._protected_listener = protected_listener
         self._served: dict[LimitedConnection, None] = {}
         self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
-        self._held: dict[LimitedConnection, None] = {}
+        self._held: dict[str, dict[LimitedConnection, int]] = {}  # by listener, numbered as they came
+        self._held_number = 0
+        self._served_by_listener: dict[str, int] = {}
         self._by_address: dict[str, int] = {}
         self._addresses: dict[LimitedConnection, str] = {}
-        self._rates = ConnectionRates(node)
+        self.rates = ConnectionRates(node)
         # Over the rate at which connections may come: served, or closed, when their time has come.
         self._delayed: dict[LimitedConnection, asyncio.TimerHandle] = {}
         self._is_serving = True
@@ -150,7 +155,7 @@ class ConnectionLimits:
 
     @property
     def held_count(self) -> int:
-        return len(self._held) + len(self._delayed)
+        return sum(map(len, self._held.values())) + len(self._delayed)
 
     def count_by_listener(self) -> dict[str, int]:
         """How many connections are open on each listener."""
@@ -178,32 +183,42 @@ class ConnectionLimits:
             self._quorum[connection] = None
             return "serve"
         is_protected = self._is_protected(connection)
-        admission = self._rates.admit(connection.listener, address.strip("[]"), is_protected=is_protected)
+        admission = self.rates.admit(connection.listener, address.strip("[]"), is_protected=is_protected)
         if admission.delay_s > 0:
             end = connection.close if admission.is_refused else partial(self._come, connection)
             loop = asyncio.get_running_loop()
             self._delayed[connection] = loop.call_later(admission.delay_s, end)
             return "hold"
-        if self._is_serving and (self._is_protected(connection) or self._has_place()):
-            self._served[connection] = None
-        else:
-            self._held[connection] = None
-            return "hold"
-        return "serve"
+        if self._is_serving and self._has_place(connection.listener):
+            self._count_served(connection)
+            return "serve"
+        self._hold(connection)
+        return "hold"
 
     def _come(self, connection: LimitedConnection) -> None:
         """A connection has waited for as long as the rate wants it."""
         del self._delayed[connection]
-        self._held[connection] = None
-        if self._is_serving and self._is_protected(connection):
-            self._serve(connection)
-        else:
-            self.serve_held()
+        self._hold(connection)
+        self.serve_held()
+
+    def _hold(self, connection: LimitedConnection) -> None:
+        self._held_number += 1
+        self._held.setdefault(connection.listener, {})[connection] = self._held_number
+
+    def _count_served(self, connection: LimitedConnection) -> None:
+        self._served[connection] = None
+        served = self._served_by_listener
+        served[connection.listener] = served.get(connection.listener, 0) + 1
 
     def _is_protected(self, connection: LimitedConnection) -> bool:
         return connection.listener == self._protected_listener
 
-    def _has_place(self) -> bool:
+    def _has_place(self, listener: str) -> bool:
+        own_max = ListenerValues(self._node.configs, listener).own_value("max.connections")
+        if isinstance(own_max, int) and self._served_by_listener.get(listener, 0) >= own_max:
+            return False
+        if listener == self._protected_listener:
+            return True
         return len(self._served) < self._node.int_config("max.connections")
 
     def _per_address_max(self, address: str) -> int:
@@ -224,8 +239,10 @@ class ConnectionLimits:
         delayed = self._delayed.pop(connection, None)
         if delayed is not None:
             delayed.cancel()
-        self._held.pop(connection, None)
-        self._served.pop(connection, None)
+        self._held.get(connection.listener, {}).pop(connection, None)
+        if connection in self._served:
+            del self._served[connection]
+            self._served_by_listener[connection.listener] -= 1
         self._quorum.pop(connection, None)
         self.serve_held()
 
@@ -234,19 +251,24 @@ class ConnectionLimits:
 
     def serve_all(self) -> None:
         self._is_serving = True
-        for connection in [each for each in self._held if self._is_protected(each)]:
-            self._serve(connection)
         self.serve_held()
 
     def serve_held(self) -> None:
-        """Serves as many as there are places for: one has ended, or the limit may have been raised."""
-        while self._is_serving and self._held and self._has_place():
-            self._serve(next(iter(self._held)))
+        """Serves as many as there are places for: one has ended, or a limit may have been raised."""
+        while self._is_serving and (listener := self._first_held()) is not None:
+            held = self._held[listener]
+            connection = next(iter(held))
+            del held[connection]
+            self._count_served(connection)
+            connection.serve()
 
-    def _serve(self, connection: LimitedConnection) -> None:
-        del self._held[connection]
-        self._served[connection] = None
-        connection.serve()
+    def _first_held(self) -> str | None:
+        """The listener, of those with a place, whose first connection has waited longest."""
+        heads = {listener: next(iter(held.values())) for listener, held in self._held.items() if held}
+        for listener in sorted(heads, key=heads.__getitem__):
+            if self._has_place(listener):
+                return listener
+        return None
 
     async def close_idle(self) -> None:
         """Closes connections on which nothing has happened for `connections.max.idle.ms`."""
@@ -263,5 +285,6 @@ class ConnectionLimits:
         return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 
     def close_all(self) -> None:
-        for connection in [*self._delayed, *self._held, *self._served, *self._quorum]:
+        held = [connection for each in self._held.values() for connection in each]
+        for connection in [*self._delayed, *held, *self._served, *self._quorum]:
             connection.close()
