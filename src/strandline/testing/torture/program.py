@@ -35,7 +35,7 @@ class Said:
     record_id: str | None = None
 
 
-class Program:
+class UserProgram:
     """Starts the command, reads what it prints, and starts it again when it ends with an error."""
 
     def __init__(self, command: str, variables: Mapping[str, str]) -> None:
@@ -165,7 +165,7 @@ class Program:
 
 
 def parse_line(line: bytes, at_s: float) -> Said | None:
-    """What a line says, None if it is for people."""
+    """The record that a line speaks of; None for a line that is for people."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:

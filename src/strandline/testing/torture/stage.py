@@ -15,7 +15,7 @@ from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing.clusters import Cluster, ClusterNode
 from strandline.testing.fault_channels import BrokerGone
 from strandline.testing.faults import BrokerFault, FaultError
-from strandline.testing.torture.program import Program
+from strandline.testing.torture.program import UserProgram
 
 CONSUMER: Final = "consumer"
 PRODUCER: Final = "producer"
@@ -49,7 +49,7 @@ class Stage:
         self._written = 0
         self._barriers: list[BrokerFault] = []
         self._clean_up = ExitStack()
-        self.program = Program(
+        self.program = UserProgram(
             command,
             {
                 "bootstrap": cluster.bootstrap,
