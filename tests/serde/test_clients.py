@@ -117,6 +117,29 @@ async def test_a_value_that_does_not_fit_names_its_field(
         await producer.send_and_wait(topic, {"name": "Ada", "age": 5})
 
 
+@pytest.mark.parametrize("number", [1 << 31, -(1 << 31) - 1])
+@pytest.mark.parametrize(
+    ("kind", "wrap"),
+    [
+        ('"int"', lambda n: n),
+        ('["null","int"]', lambda n: n),
+        ('["string","int"]', lambda n: n),
+        ('{"type":"array","items":"int"}', lambda n: [0, n]),
+        ('{"type":"map","values":"int"}', lambda n: {"k": n}),
+        ('{"type":"array","items":["null","R"]}', lambda n: [None, {"f": [], "i": n}]),
+    ],
+)
+def test_an_int_of_more_than_32_bits_does_not_fit(
+    registry: SchemaRegistry, topic: str, kind: str, wrap: Any, number: int
+) -> None:
+    fields = f'{{"name":"f","type":{kind}}},{{"name":"i","type":"int"}}'
+    schema = f'{{"type":"record","name":"R","fields":[{fields}]}}'
+    serializer = AvroSerializer(registry, schema)
+    assert serializer.serialize(topic, {"f": wrap((1 << 31) - 1), "i": 0})
+    with pytest.raises(ValueDoesNotFit, match=r"R\.[fi].* is -?\d+, and an int has 32 bits"):
+        serializer.serialize(topic, {"f": wrap(number), "i": 0})
+
+
 async def test_send_nowait_says_that_a_schema_is_missing(
     strandline_broker: BrokerProcess, registry: SchemaRegistry, topic: str
 ) -> None:

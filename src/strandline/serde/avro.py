@@ -6,6 +6,7 @@ import json
 from io import BytesIO
 from typing import Any, ClassVar
 
+from strandline.serde.avro_ranges import int_check
 from strandline.serde.errors import UndecodableValue, UnusableSchema, ValueDoesNotFit
 from strandline.serde.framing import Frame
 from strandline.serde.registry.schemas import AVRO, RegisteredSchema, Schema
@@ -45,7 +46,11 @@ def avro_encoder(schema: Any) -> Encode:
     """The function that writes values of a parsed schema."""
     from fastavro import schemaless_writer
 
+    check_ints = int_check(schema)
+
     def encode(prefix: bytes, value: Any) -> bytes:
+        if check_ints is not None:
+            check_ints(value)
         made = BytesIO()
         made.write(prefix)
         try:

@@ -30,18 +30,7 @@ class JsonSchemaSerializer(SchemaSerializer):
         return schema.get("title") if isinstance(schema, dict) else None
 
     def _encoder(self, placed: RegisteredSchema) -> Encode:
-        check = json_check(placed, ValueDoesNotFit) if self._validate else None
-        encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-
-        def encode(prefix: bytes, value: Any) -> bytes:
-            if check is not None:
-                check(value)
-            try:
-                return prefix + encode_text(value).encode()
-            except (TypeError, ValueError, RecursionError) as error:
-                raise ValueDoesNotFit(f"the value cannot be JSON: {error}") from error
-
-        return encode
+        return json_encoder(placed, validate=self._validate)
 
 
 class JsonSchemaDeserializer(SchemaDeserializer):
@@ -68,6 +57,22 @@ class JsonSchemaDeserializer(SchemaDeserializer):
             return value
 
         return decode
+
+
+def json_encoder(registered: RegisteredSchema, *, validate: bool = True) -> Encode:
+    """The function that writes values of a schema. Raises UnusableSchema."""
+    check = json_check(registered, ValueDoesNotFit) if validate else None
+    encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+    def encode(prefix: bytes, value: Any) -> bytes:
+        if check is not None:
+            check(value)
+        try:
+            return prefix + encode_text(value).encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueDoesNotFit(f"the value cannot be JSON: {error}") from error
+
+    return encode
 
 
 def json_check(registered: RegisteredSchema, error: type[SerdeError]) -> Callable[[Any], None]:

@@ -57,27 +57,28 @@ class ProtobufSerializer(SchemaSerializer):
         return Schema(descriptor_text(file), PROTOBUF, tuple(references))
 
     def _encoder(self, placed: RegisteredSchema) -> Encode:
-        from google.protobuf.json_format import ParseDict, ParseError
-        from google.protobuf.message import EncodeError
+        return message_encoder(self._class or _first(message_classes(placed)))
 
-        kind = self._class or _first(message_classes(placed))
 
-        def encode(prefix: bytes, value: Any) -> bytes:
-            if value.__class__ is not kind:
-                if not isinstance(value, Mapping):
-                    raise ValueDoesNotFit(
-                        f"a {type(value).__name__} is no message {kind.DESCRIPTOR.full_name}"
-                    )
-                try:
-                    value = ParseDict(value, kind())
-                except (ParseError, TypeError, ValueError) as error:
-                    raise ValueDoesNotFit(str(error)) from error
+def message_encoder(kind: Any) -> Encode:
+    """The function that writes messages of a class, or dicts that become such."""
+    from google.protobuf.json_format import ParseDict, ParseError
+    from google.protobuf.message import EncodeError
+
+    def encode(prefix: bytes, value: Any) -> bytes:
+        if value.__class__ is not kind:
+            if not isinstance(value, Mapping):
+                raise ValueDoesNotFit(f"a {type(value).__name__} is no message {kind.DESCRIPTOR.full_name}")
             try:
-                return bytes(prefix + value.SerializeToString())
-            except EncodeError as error:
+                value = ParseDict(value, kind())
+            except (ParseError, TypeError, ValueError) as error:
                 raise ValueDoesNotFit(str(error)) from error
+        try:
+            return bytes(prefix + value.SerializeToString())
+        except EncodeError as error:
+            raise ValueDoesNotFit(str(error)) from error
 
-        return encode
+    return encode
 
 
 class ProtobufDeserializer(SchemaDeserializer):
