@@ -10,6 +10,7 @@ from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
 from tests.mirror.scene import Scene, scene, values_of
 from tests.mirror.test_groups import committed, consume
+from tests.properties.effort import in_soak
 
 
 def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_path: Path) -> None:
@@ -82,6 +83,7 @@ def _write_and_kill(two: Scene, north: BrokerProcess, mirror: object) -> None:
     north.kill()
 
 
+@in_soak
 def test_failback_copies_only_what_is_missing_and_tells_both_ends(
     east: BrokerProcess, west: BrokerProcess, tmp_path: Path
 ) -> None:
