@@ -58,7 +58,7 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup tests --ignore tests/tidy
 
 # make sim SIM_SECONDS=3600 searches for an hour; SIM_FIRST=1000 begins with other seeds.
 SIM_SECONDS ?= 120
@@ -74,9 +74,10 @@ soak: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch --soak
 	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security \
 		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py \
+		tests/compat/test_alerts_of_disks_and_leaders.py tests/registry/test_clusters.py \
 		tests/system/cluster/test_orderly_restarts.py tests/system/long_run \
 		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py tests/spark/test_demo.py \
-		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py \
+		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py tests/spark/test_session.py \
 		tests/spark/test_every_version.py tests/spark/test_other_versions.py tests/spark/test_secured.py
 
 bench: $(VENV)/.dev

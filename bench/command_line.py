@@ -32,7 +32,8 @@ def timed(*command: str | Path) -> tuple[float, float, int]:
     best: tuple[float, float, int] | None = None
     for _ in range(ROUNDS):
         before, began = os.times(), time.perf_counter()
-        lines = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=ENVIRONMENT).stdout.count(b"\n")
+        ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=ENVIRONMENT)
+        lines = ran.stdout.count(b"\n")
         wall, after = time.perf_counter() - began, os.times()
         cpu = after.children_user + after.children_system - before.children_user - before.children_system
         best = (wall, cpu, lines) if best is None or wall < best[0] else best

@@ -24,11 +24,12 @@ from tests.frame_proxy import FrameProxy
 from tests.oracle.fetch import PROMETHEUS
 from tests.oracle.require import require
 from tests.prometheus import prometheus, soon
+from tests.properties.effort import in_soak
 from tests.system.commands import bootstrap_of, command, one_node, properties
 from tests.system.test_full_disk import append, create
 from tests.system.volumes import on_small_volume
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, in_soak]
 
 PARTITIONS = {"orders": 3, "loose": 2}
 _FETCH = 1

@@ -33,6 +33,13 @@ KAFKA_COORDINATES: Coordinates = (
     SLF4J,
 )
 KAFKA_STREAMS_COORDINATES: Coordinates = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SLF4J)
+# MirrorMaker 2 and its client, which read what our mirror writes.
+KAFKA_MIRROR_COORDINATES: Coordinates = (
+    ("org.apache.kafka", "connect-mirror", KAFKA_VERSION),
+    ("org.apache.kafka", "connect-mirror-client", KAFKA_VERSION),
+    ("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
+    SLF4J,
+)
 # A Java client of the time before brokers had features whose lowest level is 0: it fails if it is told of one.
 OLD_CLIENTS_VERSION = "3.7.2"
 OLD_CLIENTS_COORDINATES: Coordinates = (
@@ -263,6 +270,7 @@ class ProgramOracle(Oracle):
 JAVA = JavaOracle()
 KAFKA_JARS = JarsOracle("kafka-jars", "Apache Kafka", KAFKA_VERSION, KAFKA_COORDINATES)
 KAFKA_STREAMS_JARS = JarsOracle("kafka-streams", "Kafka Streams", KAFKA_VERSION, KAFKA_STREAMS_COORDINATES)
+KAFKA_MIRROR_JARS = JarsOracle("kafka-mirror", "MirrorMaker 2", KAFKA_VERSION, KAFKA_MIRROR_COORDINATES)
 OLD_CLIENTS_JARS = JarsOracle(
     "kafka-clients", "Kafka's clients", OLD_CLIENTS_VERSION, OLD_CLIENTS_COORDINATES
 )
@@ -292,7 +300,7 @@ ICEBERG_JARS = JarsOracle(
     "iceberg-jars", "Apache Iceberg", ICEBERG_VERSION, ICEBERG_COORDINATES, is_transitive=False
 )
 ORACLES: tuple[Oracle, ...] = (
-    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, OLD_CLIENTS_JARS, KCAT, PROMETHEUS),
+    *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KAFKA_MIRROR_JARS, OLD_CLIENTS_JARS, KCAT, PROMETHEUS),
     *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
     *(GO_CLIENTS, NODE_CLIENTS),
 )

@@ -23,7 +23,7 @@ from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
 from tests.oracle.require import require
 from tests.registry.conftest import Rest
 
-_ROUNDS = 30 if os.environ.get("STRANDLINE_SOAK") else 3
+_ROUNDS = 30 if os.environ.get("STRANDLINE_SOAK") else 1
 
 
 def schema(number: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from strandline.client.sync import Admin
 from strandline.node.development_certificates import make_certificate
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import Cluster, cluster
-from tests.properties.effort import IS_SOAK
+from tests.properties.effort import IS_SOAK, in_soak
 from tests.security.load import SECONDS_MAX, Load, check_nothing_lost, in_sync
 from tests.system.cluster.story import eventually
 
@@ -80,6 +80,7 @@ def test_nodes_are_killed_in_a_loop_while_certificates_change(
     check_nothing_lost(secured.librdkafka_settings, topic, [load])
 
 
+@in_soak
 def test_passwords_of_nodes_are_rolled_under_load(secured: Cluster, topic: str) -> None:
     """First every node learns the new user beside the old one, then each logs in as it, then the old one goes."""
     keys = [key for key in secured.nodes[0].settings if key.endswith("plain.sasl.jaas.config")]

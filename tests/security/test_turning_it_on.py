@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing.clusters import Cluster, ClusterNode, cluster, free_ports
-from tests.properties.effort import IS_SOAK
+from tests.properties.effort import IS_SOAK, in_soak
 from tests.security.load import Load, check_nothing_lost, in_sync
 from tests.system.cluster.story import eventually
 
@@ -31,6 +31,7 @@ def roll(nodes: Cluster, change: Change, load: Load, settings: dict[str, str]) -
         eventually(lambda: in_sync(settings, TOPIC))
 
 
+@in_soak
 def test_security_is_turned_on_and_off_again_under_load(tmp_path: Path) -> None:
     security = DevelopmentSecurity(tmp_path / "security", "SASL_SSL", "PLAIN")
     with cluster(nodes=3) as nodes:

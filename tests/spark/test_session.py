@@ -25,7 +25,7 @@ BARE = """
         spark = SparkSession.builder.master('local[1]').config('spark.driver.host', '127.0.0.1').getOrCreate()
 """
 # What `make test` runs; the others are for `make soak`.
-SHORT = ("the one call", "a notebook's cells", "an environment that is activated")
+SHORT = ("the one call",)
 STARTS = {
     "a notebook's cells": """
         import asyncio, pyspark

@@ -11,18 +11,20 @@ import pytest
 
 from strandline.client.sync import Admin
 from strandline.testing.clusters import wait_until
+from tests.properties.effort import in_soak
 from tests.spark.driver import RUN_SECONDS_MAX
 from tests.spark.standalone import standalone
-from tests.spark.test_exactly_once_kills import IN_SOAKS, PARTITIONS, assert_exact, fill
+from tests.spark.test_exactly_once_kills import PARTITIONS, assert_exact, fill
 
 REACHED_SECONDS_MAX = 180
 
 
+@in_soak
 @pytest.mark.timeout(1200)  # six JVMs on a machine that may be busy
 @pytest.mark.parametrize(
     ("keyed", "held"),
     [
-        pytest.param(False, 33, marks=IN_SOAKS),  # where rows were read
+        (False, 33),  # where rows were read
         (True, 93),  # behind a shuffle, which the first batch has found out to be needed
     ],
 )

@@ -18,7 +18,8 @@ from strandline.avro.program import arrow_type
 from strandline.avro.schema import AvroSource, RecordType, read_schema
 
 FRAME_BYTES: Final = 5
-_NO_FRAME: Final = -1
+ID_BYTES: Final = 4
+NO_FRAME: Final = -1
 
 
 def decoder_of(source: AvroSource) -> AvroDecoder | FramedDecoder:
@@ -40,16 +41,16 @@ class FramedDecoder:
 
     def decode(self, values: Any) -> tuple[Any, Any]:
         """Decodes as `AvroDecoder.decode` does."""
-        schema_ids = _schema_ids(values)
+        ids = schema_ids(values)
         parts, errors, places = [], [], []
-        for schema_id in np.unique(schema_ids):
-            rows = np.flatnonzero(schema_ids == schema_id)
-            mine = values.take(pa.array(rows))
+        for schema_id in np.unique(ids):
+            rows = np.flatnonzero(ids == schema_id)
+            mine = values if len(rows) == len(values) else values.take(pa.array(rows))
             decoder = self._decoders.get(int(schema_id))
             if decoder is None:
                 text = (
                     "the value does not begin with the number of a schema"
-                    if schema_id == _NO_FRAME
+                    if schema_id == NO_FRAME
                     else f"there is no schema {schema_id} among those that are given"
                 )
                 columns = pa.nulls(len(rows), self.type)
@@ -65,12 +66,22 @@ class FramedDecoder:
         return pa.concat_arrays(parts).take(back), pa.concat_arrays(errors).take(back)
 
 
-def _schema_ids(values: Any) -> Any:
-    """The schema ids by row; -1 where there is none, and where the value is null."""
-    heads = pc.fill_null(pc.binary_slice(values, 0, FRAME_BYTES), b"")
-    sizes = pc.binary_length(heads).to_numpy()
-    padded = pc.binary_join_element_wise(heads, pa.scalar(b"\xff" * FRAME_BYTES), pa.scalar(b""))
-    fixed = pc.binary_slice(padded, 0, FRAME_BYTES).cast(pa.binary(FRAME_BYTES))
-    bytes_ = np.frombuffer(fixed.buffers()[1], np.uint8)[: len(values) * FRAME_BYTES].reshape(-1, FRAME_BYTES)
-    schema_ids = bytes_[:, 1:].astype(np.int64) @ np.array([1 << 24, 1 << 16, 1 << 8, 1], np.int64)
-    return np.where((sizes == FRAME_BYTES) & (bytes_[:, 0] == 0), schema_ids, _NO_FRAME)
+def schema_ids(values: Any) -> Any:
+    """The schema ids by row; NO_FRAME where there is none, and where the value is null."""
+    count = len(values)
+    bits = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    _, ends, data = values.buffers()
+    if not count or data is None:
+        return np.full(count, NO_FRAME, np.int64)
+    bounds = np.frombuffer(ends, bits, count + 1, values.offset * np.dtype(bits).itemsize)
+    is_framed = np.diff(bounds) >= FRAME_BYTES
+    if values.null_count:
+        is_framed &= values.is_valid().to_numpy(zero_copy_only=False)
+    if not is_framed.any():
+        return np.full(count, NO_FRAME, np.int64)
+    bytes_ = np.frombuffer(data, np.uint8)
+    starts = bounds[:-1] if is_framed.all() else np.where(is_framed, bounds[:-1], 0)
+    # Each byte but the first begins a number of four bytes: so one look for each row is enough.
+    numbers = np.ndarray(len(bytes_) - ID_BYTES, ">u4", bytes_, 1, (1,))
+    ids = numbers[starts].astype(np.int64)
+    return np.where(is_framed & (bytes_[starts] == 0), ids, NO_FRAME)

@@ -133,10 +133,14 @@ class AvroSource:
         return cls(reader=values["reader"], writer=values["writer"], framed=pairs)
 
 
-def read_schema(node: object) -> RecordType:
+def read_schema(node: object, imported: Sequence[object] = ()) -> RecordType:
     """The schema of this JSON. One that is no record becomes a record with the single field `value`, whose bytes
-    are the same. Raises AvroSchemaError."""
-    parsed = _SchemaParser().read(node, (), "")
+    are the same. `imported` has the JSON of schemas whose types it may name, each after those that it needs itself.
+    Raises AvroSchemaError."""
+    parser = _SchemaParser()
+    for each in imported:
+        parser.read(each, (), "")
+    parsed = parser.read(node, (), "")
     return (
         parsed
         if isinstance(parsed, RecordType)

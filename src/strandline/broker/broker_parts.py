@@ -306,7 +306,7 @@ class BrokerParts(ABC):
             client_telemetry=self.client_telemetry,
             controller=self.controller_runtime,
         )
-        dispatch = Dispatch(
+        self.dispatch = Dispatch(
             TABLE,
             "strandline.broker.api",
             self.services,
@@ -321,7 +321,7 @@ class BrokerParts(ABC):
             request_events=node.events.named(loggers.REQUESTS),
             tasks=node.tasks,
             requests=node.requests,
-            dispatch=dispatch,
+            dispatch=self.dispatch,
             quotas=self.client_quotas,
             batcher=self.batcher,
             memory=self.request_memory,

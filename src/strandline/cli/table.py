@@ -155,6 +155,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
     "completion": Command("completion of words for bash, zsh and fish", "completion"),
     "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
     "pipeline": Command("run pipelines on Spark", "pipeline"),
+    "mirror": Command("copy topics between clusters", "mirror"),
     "registry": Command("start a schema registry beside a cluster", "registry"),
     "schemas": Group(
         "work with the schemas of a registry",
@@ -165,6 +166,14 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "check": Command("see whether a schema may follow, and decodes the data", "schemas.check"),
             "diff": Command("see what changed, and for whom it breaks", "schemas.diff"),
             "delete": Command("delete a subject or a version", "schemas.delete"),
+        },
+    ),
+    "lab": Group(
+        "play failures, watch them, and check what is lost",
+        {
+            "list": Command("list the scenarios", "lab.list"),
+            "show": Command("show the settings, steps and expected outcome of a scenario", "lab.show"),
+            "run": Command("play scenarios and print what happened", "lab.run"),
         },
     ),
     "sim": Command("simulate clusters under faults", "sim"),

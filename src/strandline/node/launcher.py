@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,11 +29,13 @@ from strandline.node.process import RealProcess, raise_open_file_limit, stop_sig
 from strandline.node.random import RealRandom
 from strandline.node.web import RealWeb
 from strandline.node.workers import ThreadWorkers
+from strandline.ports.clock import Clock
 from strandline.ports.process import Process
 from strandline.telemetry.events import Events
 from strandline.wire.kernel import NOTE as KERNEL_NOTE
 
 if TYPE_CHECKING:
+    from strandline.node.faults.control import FaultControl
     from strandline.node.metrics_server import MetricsServer
 
 METRICS_PORT = "strandline.metrics.port"
@@ -45,6 +48,8 @@ _OTHER_FILES_SHARE = 4
 # Set for a node that has no reason to outlive the process that started it, whose id it is.
 STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
 _PARENT_CHECK_SECONDS = 0.5
+# The number of a socket over which the process that started this one sets faults.
+CONTROL_FD = "STRANDLINE_CONTROL_FD"
 
 
 def embedded_settings(
@@ -142,6 +147,12 @@ def _replica_network(config: BrokerConfig) -> TcpNetwork:
     return TcpNetwork(own_receive_buffer_bytes=_where_set(config, "replica.socket.receive.buffer.bytes", -1))
 
 
+def _switched_disk() -> RealDisk:
+    from strandline.node.faults.disk import SwitchedDisk
+
+    return SwitchedDisk()
+
+
 def _where_set(config: BrokerConfig, key: str, otherwise: int) -> int:
     """Kafka's defaults for receiving would hold back large requests, and its queue of 50 is short for many clients."""
     return config.int(key) if key in config.static else otherwise
@@ -150,18 +161,32 @@ def _where_set(config: BrokerConfig, key: str, otherwise: int) -> int:
 class RunningNode:
     """A broker on this process's loop."""
 
-    def __init__(self, config: BrokerConfig, events: Events, process: Process | None = None) -> None:
-        """`process` is what ends when the broker's state cannot be trusted; without it, this whole process."""
+    def __init__(
+        self,
+        config: BrokerConfig,
+        events: Events,
+        process: Process | None = None,
+        *,
+        has_faults: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        """`process` is what ends when the broker's state cannot be trusted; without it, this whole process.
+
+        With `has_faults` a test can set faults, by `fault_control`. `clock` is one that a test moves.
+        """
         check_security(config)
         self._workers = ThreadWorkers()
         limit = raise_open_file_limit()
+        self.disk = _switched_disk() if has_faults else RealDisk()
+        self.clock = clock or RealClock()
+        self.networks = (_network(config), _replica_network(config))
         ports = Ports(
-            disk=RealDisk(),
-            clock=RealClock(),
+            disk=self.disk,
+            clock=self.clock,
             random=RealRandom(),
             workers=self._workers,
-            network=_network(config),
-            replica_network=_replica_network(config),
+            network=self.networks[0],
+            replica_network=self.networks[1],
             process=process or RealProcess(),
             open_files_max=max(64, limit - limit // _OTHER_FILES_SHARE),
             web=RealWeb(),
@@ -170,6 +195,16 @@ class RunningNode:
         self._config = config
         self._events = events
         self._metrics: MetricsServer | None = None
+
+    def fault_control(self) -> FaultControl:
+        """The switches for faults, of a node that was made with them and has started."""
+        from strandline.node.faults.control import FaultControl
+        from strandline.node.faults.disk import SwitchedDisk
+        from strandline.node.faults.requests import RequestFaults
+
+        assert isinstance(self.disk, SwitchedDisk), "the node was made without faults"
+        requests = RequestFaults(self.broker.dispatch, self.broker.services)
+        return FaultControl(self.disk, self.clock, self.networks, requests)
 
     async def start(self) -> None:
         try:
@@ -255,12 +290,16 @@ async def serve(
     events: Events,
     on_ready: Callable[[RunningNode], None],
     before_stop: Callable[[], None] = lambda: None,
+    *,
+    has_faults: bool = False,
 ) -> None:
     """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once.
 
-    `before_stop` ends what needs the node; it runs in a thread, while the node still serves.
+    `before_stop` ends what needs the node; it runs in a thread, while the node still serves. With `has_faults`, and
+    where a test started this process, faults can be set.
     """
-    node = RunningNode(config, events)
+    control = _inherited_control()
+    node = RunningNode(config, events, has_faults=has_faults or control is not None)
     loop = asyncio.get_running_loop()
     stop_requested = asyncio.Event()
 
@@ -278,6 +317,7 @@ async def serve(
     for number in stop_signals():
         loop.add_signal_handler(number, on_signal)
     watching = loop.create_task(_watch_parent(stop))
+    controlling: asyncio.Task[None] | None = None
     try:
         await starting
     except asyncio.CancelledError:
@@ -288,12 +328,28 @@ async def serve(
     # What is there now stays: collections need not look at it again. This process is the node's own.
     gc.collect()
     gc.freeze()
+    if control is not None:
+        from strandline.node.faults.control import serve_control
+
+        controlling = loop.create_task(serve_control(node.fault_control(), control))
     on_ready(node)
     await stop_requested.wait()
     watching.cancel()
+    if controlling is not None:
+        controlling.cancel()
     events.info("stopping")
     await asyncio.to_thread(before_stop)
     await node.stop()
+
+
+def _inherited_control() -> socket.socket | None:
+    """The socket over which a test sets faults, if one started this process. It is taken once."""
+    number = os.environ.pop(CONTROL_FD, None)
+    if number is None:
+        return None
+    control = socket.socket(fileno=int(number))
+    control.set_inheritable(False)
+    return control
 
 
 async def _watch_parent(stop: Callable[[], None]) -> None:

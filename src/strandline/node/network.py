@@ -14,7 +14,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from strandline.base.buffers import Buffer
 from strandline.ports.disk import File
@@ -43,6 +43,21 @@ class _Region:
         self.file = file
         self.position = position
         self.left = left
+
+
+class _Nobody:
+    """The peer of a connection that nobody uses any more."""
+
+    def connected(self, connection: object) -> None: ...
+
+    def buffer(self, size_hint: int = -1) -> memoryview:
+        return memoryview(bytearray(1))
+
+    def received(self, size: int) -> None: ...
+
+    def drained(self) -> None: ...
+
+    def lost(self, error: Exception | None) -> None: ...
 
 
 class TcpConnection(asyncio.BufferedProtocol):
@@ -146,6 +161,11 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._drop_queue()
         if self._transport is not None:
             self._transport.abort()
+
+    def lose_quietly(self) -> None:
+        """Tells the peer that the connection is lost, and leaves the socket as it is: for links that a test cut."""
+        peer, self._peer = self._peer, _Nobody()
+        peer.lost(None)
 
     # Sending what waits
 
@@ -317,6 +337,12 @@ def _securing(accept: Callable[[], Peer], tls: Tls) -> Callable[[], Peer]:
     return lambda: secure(accept(), tls, None)
 
 
+class Links(Protocol):
+    """The links to other nodes that a test has cut."""
+
+    async def until_healed(self, host: str, port: int) -> None: ...
+
+
 class TcpNetwork:
     def __init__(
         self,
@@ -339,7 +365,9 @@ class TcpNetwork:
         ]
         self._backlog = backlog
         # Keeps connections alive: the loop holds its protocols, but nothing else does.
-        self._connections: dict[TcpConnection, None] = {}
+        # The address of those that were opened here.
+        self._connections: dict[TcpConnection, tuple[str, int] | None] = {}
+        self.links: Links | None = None  # set once a test cuts a link
 
     async def listen(
         self, host: str, port: int, accept: Callable[[], Peer], tls: Tls | None = None
@@ -378,10 +406,16 @@ class TcpNetwork:
 
         return TlsContext(settings, is_server=is_server)
 
+    def connections_to(self, host: str, port: int) -> list[TcpConnection]:
+        """The connections that were opened here to an address."""
+        return [each for each, address in self._connections.items() if address == (host, port)]
+
     async def _connect(self, host: str, port: int, peer: Peer) -> None:
+        if self.links is not None:
+            await self.links.until_healed(host, port)
         try:
             transport, _ = await asyncio.get_running_loop().create_connection(
-                lambda: self._connection(peer), host, port
+                lambda: self._connection(peer, (host, port)), host, port
             )
         except socket.gaierror as error:
             raise UnresolvedHostError(error.errno, error.strerror) from error
@@ -391,7 +425,10 @@ class TcpNetwork:
             opened = transport.get_extra_info("socket")
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._own_receive_buffer_bytes)
 
-    def _connection(self, peer: Peer) -> TcpConnection:
-        connection = TcpConnection(peer, lambda ended: self._connections.pop(ended, None) and None)
-        self._connections[connection] = None
+    def _connection(self, peer: Peer, address: tuple[str, int] | None = None) -> TcpConnection:
+        connection = TcpConnection(peer, self._forget)
+        self._connections[connection] = address
         return connection
+
+    def _forget(self, ended: TcpConnection) -> None:
+        self._connections.pop(ended, None)

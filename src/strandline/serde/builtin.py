@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Protocol, runtime_checkable
 
+from strandline.serde.contract import RecordDeserializer, RecordSerializer, part_of
+
 
 @runtime_checkable
 class Serializer(Protocol):
@@ -56,15 +58,27 @@ _DESERIALIZERS: Final[dict[str, Callable[[str, bytes | None], Any] | None]] = {
 }
 
 
-def serializer_for(given: Any, setting: str = "serializer") -> Callable[[str, Any], bytes | None] | None:
-    """The function of (topic, value) that a setting stands for; None if bytes are taken as they are."""
+def serializer_for(
+    given: Any, setting: str = "serializer"
+) -> Callable[[str, Any], bytes | None] | RecordSerializer | None:
+    """The function of (topic, value) that a setting stands for; None if bytes are taken as they are. A record
+    serializer comes as the object that it is, for keys or for values by the setting's name."""
+    if isinstance(given, RecordSerializer):
+        made: RecordSerializer = part_of(given, setting.partition(".")[0])
+        return made
     if isinstance(given, Serializer):
         return given.serialize
     return _function_for(given, setting, _SERIALIZERS)
 
 
-def deserializer_for(given: Any, setting: str = "deserializer") -> Callable[[str, bytes | None], Any] | None:
-    """The function of (topic, data) that a setting stands for; None if bytes are given as they are."""
+def deserializer_for(
+    given: Any, setting: str = "deserializer"
+) -> Callable[[str, bytes | None], Any] | RecordDeserializer | None:
+    """The function of (topic, data) that a setting stands for; None if bytes are given as they are. A record
+    deserializer comes as the object that it is, for keys or for values by the setting's name."""
+    if isinstance(given, RecordDeserializer):
+        made: RecordDeserializer = part_of(given, setting.partition(".")[0])
+        return made
     if isinstance(given, Deserializer):
         return given.deserialize
     return _function_for(given, setting, _DESERIALIZERS)

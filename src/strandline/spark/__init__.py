@@ -17,17 +17,19 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from strandline.spark.registry_values import to_registry as to_registry
     from strandline.spark.sessions import prepare as prepare
     from strandline.spark.sessions import session as session
     from strandline.spark.sink.exactly_once import exactly_once as exactly_once
     from strandline.spark.sink.exactly_once import write_atomically as write_atomically
 
-__all__ = ["exactly_once", "prepare", "session", "write_atomically"]
+__all__ = ["exactly_once", "prepare", "session", "to_registry", "write_atomically"]
 
 _HOMES: Final = {
     "exactly_once": "sink.exactly_once",
     "prepare": "sessions",
     "session": "sessions",
+    "to_registry": "registry_values",
     "write_atomically": "sink.exactly_once",
 }
 

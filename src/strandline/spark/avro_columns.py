@@ -17,6 +17,8 @@ from strandline.avro.framing import decoder_of
 from strandline.avro.schema import AvroSource
 from strandline.spark.micro_batches import StreamReader
 from strandline.spark.options import OptionError
+from strandline.spark.registry_values import DECODED as DECODED
+from strandline.spark.registry_values import ERROR as ERROR
 from strandline.spark.source import BatchReader, StrandlineSource
 
 if TYPE_CHECKING:
@@ -26,9 +28,6 @@ if TYPE_CHECKING:
 
 AVRO_FORMAT: Final = "strandline-avro"
 AVRO_OPTION: Final = "avro"  # an AvroSource as JSON
-# The columns after those of a record: the fields, and why there are none.
-DECODED: Final = "decoded"
-ERROR: Final = "decode_error"
 
 
 def register(spark: SparkSession) -> None:
@@ -51,7 +50,7 @@ class AvroTopicSource(StrandlineSource):
 
     def schema(self) -> str:
         kind = _spark_type(self._avro()).simpleString()
-        return f"{super().schema()}, {DECODED} {kind}, {ERROR} string"
+        return f"{self._record_columns()}, {DECODED} {kind}, {ERROR} string"
 
     def reader(self, schema: StructType) -> DataSourceReader:
         reader: Any = super().reader(schema)

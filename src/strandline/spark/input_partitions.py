@@ -6,6 +6,7 @@ Batches and streams plan and read them alike.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
@@ -46,4 +47,10 @@ def read_partition(partition: InputPartition, options: ReadOptions) -> Iterator[
         return iter(())
     from strandline.spark.range_reader import read_range
 
-    return read_range(partition.offset_range, options)
+    if options.registry is None:
+        return read_range(partition.offset_range, options)
+    from strandline.spark.registry_values import with_decoded
+
+    # The schema of a value may be named by a header.
+    batches = read_range(partition.offset_range, replace(options, include_headers=True))
+    return with_decoded(batches, options.registry, keep_headers=options.include_headers)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
+from strandline.serde.registry.schemas import RegisteredSchema
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -41,7 +42,9 @@ _READ_NAMES: Final = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
+    "registry",
 )
+REGISTRY_PREFIX: Final = "registry."
 _WRITE_NAMES: Final = ("topic", "includeHeaders")
 # Names of Spark itself, which are no slips however similar they are to one of ours.
 _SPARK_NAMES: Final = ("path", "checkpointlocation", "querytimeout", "outputmode", "queryname")
@@ -91,6 +94,15 @@ class Bound:
     timestamps_ms: Mapping[TopicPartition, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RegistryValues:
+    """How values are decoded: the registry's settings as JSON, and the reader's schema."""
+
+    settings: str
+    reader: RegisteredSchema
+    message: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """The options of one read."""
@@ -109,6 +121,7 @@ class ReadOptions:
     include_headers: bool = False
     commit_group: str | None = None
     poll_timeout_seconds: float = 120.0
+    registry: RegistryValues | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +175,48 @@ def write_options(options_by_name: Mapping[str, str]) -> WriteOptions:
     return WriteOptions(topic=topic, producer=reader.kafka(REFUSED_WHEN_WRITING))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryOptions:
+    """The options of a schema registry: its settings, and which schema is the reader's."""
+
+    settings: Mapping[str, str] = field(repr=False)
+    subject: str | None
+    schema: str | None
+    schema_type: str
+    message: str | None
+
+
+def registry_options(options_by_name: Mapping[str, str]) -> RegistryOptions | None:
+    """Returns the options of a registry, by names that begin with `registry.`; None if there is none."""
+    options = {name.lower(): str(value) for name, value in options_by_name.items()}
+    url = options.get("registry", "").strip()
+    if not url:
+        return None
+    inner = {
+        name.removeprefix(REGISTRY_PREFIX): value
+        for name, value in options.items()
+        if name.startswith(REGISTRY_PREFIX)
+    }
+    subject, schema = inner.pop("subject", None), inner.pop("schema", None)
+    schema_type, message = inner.pop("schematype", "AVRO"), inner.pop("message", None)
+    if subject is None and schema is None:
+        topics = [each.strip() for each in options.get("subscribe", "").split(",") if each.strip()]
+        if len(topics) != 1:
+            raise OptionError(
+                "the schema of several topics is not known: name the subject with registry.subject, or give "
+                "registry.schema"
+            )
+        subject = f"{topics[0]}-value"
+    settings = json.loads(url) if url.startswith("{") else {"url": url}
+    return RegistryOptions(
+        settings={**settings, **inner},
+        subject=subject,
+        schema=schema,
+        schema_type=schema_type.upper(),
+        message=message,
+    )
+
+
 class _OptionReader:
     """Reads options by name, in lower case as Spark hands them over."""
 
@@ -169,7 +224,8 @@ class _OptionReader:
         self._options = {name.lower(): str(value) for name, value in options_by_name.items()}
         lower = {name.lower(): name for name in known}
         for name in self._options:
-            if name in lower or name.startswith((KAFKA_PREFIX, "spark.")) or name in _SPARK_NAMES:
+            prefixes = (KAFKA_PREFIX, REGISTRY_PREFIX, "spark.")
+            if name in lower or name.startswith(prefixes) or name in _SPARK_NAMES:
                 continue
             close = _similar(name, lower)
             if close is not None:

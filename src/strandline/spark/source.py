@@ -7,12 +7,22 @@ that is open. Only the reader of a stream keeps connections, in the process in w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from strandline.serde.registry.schemas import Schema
 from strandline.spark.input_partitions import plan_input_partitions, read_partition
-from strandline.spark.options import OptionError, ReadOptions, WriteOptions, read_options, write_options
+from strandline.spark.options import (
+    OptionError,
+    ReadOptions,
+    RegistryValues,
+    WriteOptions,
+    read_options,
+    registry_options,
+    write_options,
+)
 from strandline.spark.runtime.tcp_quickack import QuickAckOnArrival
 
 if TYPE_CHECKING:
@@ -24,29 +34,54 @@ if TYPE_CHECKING:
 class StrandlineSource(DataSource):
     """The data source `strandline`."""
 
+    _registry: RegistryValues | None = None
+
     @classmethod
     def name(cls) -> str:
         return "strandline"
 
-    def schema(self) -> str:
-        """Returns the columns of the source, as Spark asks before it asks for a reader."""
+    def schema(self) -> Any:
+        """Returns the columns of the source, as Spark asks before it asks for a reader. With the option `registry`
+        there are two more: the decoded value, and why there is none. The reader's schema is found out here, and Spark
+        keeps this object: it stays the same for as long as the query runs."""
+        registry = registry_options(self.options)
+        if registry is None:
+            return self._record_columns()
+        from strandline.spark.registry_values import resolve_reader, source_schema
+
+        self._registry = resolve_reader(
+            registry.settings,
+            subject=registry.subject,
+            schema=None if registry.schema is None else Schema(registry.schema, registry.schema_type),
+            message=registry.message,
+        )
+        return source_schema(self._registry, include_headers=self._includes_headers)
+
+    @property
+    def _includes_headers(self) -> bool:
+        return str(self.options.get("includeHeaders", "false")).strip().lower() == "true"
+
+    def _record_columns(self) -> str:
         from strandline.spark.columns import HEADERS_SCHEMA, SCHEMA
 
-        include = str(self.options.get("includeHeaders", "false")).strip().lower() == "true"
-        return HEADERS_SCHEMA if include else SCHEMA
+        return HEADERS_SCHEMA if self._includes_headers else SCHEMA
+
+    def _read_options(self, *, is_stream: bool) -> ReadOptions:
+        options = read_options(self.options, is_stream=is_stream)
+        return options if self._registry is None else replace(options, registry=self._registry)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from strandline.spark.runtime.worker_setup import freeze_loaded_modules
 
         freeze_loaded_modules()
         self._check_schema(schema)
-        return BatchReader(read_options(self.options, is_stream=False))
+        return BatchReader(self._read_options(is_stream=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from strandline.spark.micro_batches import StreamReader
 
         self._check_schema(schema)
-        return StreamReader(read_options(self.options, is_stream=True))
+        return StreamReader(self._read_options(is_stream=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from strandline.spark.runtime.worker_setup import freeze_loaded_modules
@@ -67,9 +102,9 @@ class StrandlineSource(DataSource):
     def _check_schema(self, schema: StructType) -> None:
         """Raises OptionError if the user gave another schema with `.schema(…)`; Spark would complain of each task's
         rows."""
-        own = StrandlineSource.schema(self)
+        own = self._record_columns()
         columns = ",".join(f"{field.name}{field.dataType.simpleString()}" for field in schema.fields)
-        if not columns.startswith(own.replace(" ", "")):  # Those of `strandline-avro` follow.
+        if not columns.startswith(own.replace(" ", "")):  # Decoded ones follow.
             raise OptionError(
                 f"the columns are always {own}: leave .schema(…) out, and cast or decode them in the DataFrame"
             )

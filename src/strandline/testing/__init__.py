@@ -9,30 +9,42 @@
     with cluster(nodes=3) as c:               # three processes, any of which may be killed and started again
         ... c.bootstrap ...
 
+    with b.faults.drop_response("OffsetCommit", group="g") as fault:     # faults on any of them: `testing.faults`
+        ... fault.fired ...
+
 The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_own_broker`,
-`strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`. Brokers take settings
-from the ini file (`strandline_settings`) and from the marker of a test (`strandline_settings(num_partitions=3)`).
+`strandline_faults`, `strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`.
+Brokers take settings from the ini file (`strandline_settings`) and from the marker of a test
+(`strandline_settings(num_partitions=3)`).
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from strandline.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from strandline.testing.clocked import ClockedBroker, clocked_broker
     from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
     from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
+    from strandline.testing.faults import BrokerFault, BrokerFaults, FaultError
     from strandline.testing.process import BrokerProcess, running_broker
     from strandline.testing.registry_process import RegistryProcess, running_registry
 
 __all__ = [
+    "BrokerFault",
+    "BrokerFaults",
     "BrokerHalted",
     "BrokerProcess",
+    "ClockedBroker",
     "Cluster",
     "ClusterNode",
     "EmbeddedBroker",
+    "FaultError",
     "RegistryProcess",
     "broker",
+    "clocked_broker",
     "cluster",
     "running_broker",
     "running_cluster",
@@ -43,10 +55,15 @@ __all__ = [
 _HOMES = {
     "BrokerHalted": "embedded",
     "BrokerProcess": "process",
+    "ClockedBroker": "clocked",
     "Cluster": "clusters",
     "ClusterNode": "clusters",
     "EmbeddedBroker": "embedded",
+    "BrokerFault": "faults",
+    "FaultError": "faults",
+    "BrokerFaults": "faults",
     "broker": "embedded",
+    "clocked_broker": "clocked",
     "cluster": "clusters",
     "RegistryProcess": "registry_process",
     "running_broker": "process",
@@ -55,12 +72,7 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

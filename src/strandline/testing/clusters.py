@@ -4,6 +4,8 @@ with cluster(nodes=3) as c:
     ... c.bootstrap ...
     c.node(2).kill()
     c.node(2).start()
+    c.cut(1, 3, one_way=True)
+    c.heal()
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from strandline.base.ids import uuid_text
@@ -31,6 +33,7 @@ from strandline.node.random import RealRandom
 from strandline.storage.cluster_home import ClusterHome
 from strandline.storage.data_directory import node_directory
 from strandline.testing.embedded import named_settings
+from strandline.testing.fault_channels import BrokerGone
 from strandline.testing.process import BrokerProcess, stopping
 
 READY_SECONDS_MAX = 30.0
@@ -53,6 +56,11 @@ class ClusterNode(BrokerProcess):
         self.is_restarting = False  # somebody has stopped it to start it again
         if "broker" not in self.settings["process.roles"]:
             del self.settings["advertised.listeners"]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where other nodes connect to this one."""
+        return [each.partition("://")[2] for each in self.settings["listeners"].split(",")]
 
 
 class Cluster:
@@ -156,6 +164,36 @@ class Cluster:
             said=f"the brokers have not found one another within {READY_SECONDS_MAX:g} s",
         )
 
+    # Links between nodes
+
+    def cut(self, one: int, other: int, *, one_way: bool = False) -> None:
+        """Cuts the link between two nodes; with `one_way` only what the first sends to the second is lost.
+
+        Clients still reach both. A node that is started again has whole links.
+        """
+        self._cut_way(self.node(one), self.node(other))
+        if not one_way:
+            self._cut_way(self.node(other), self.node(one))
+
+    def cut_off(self, node_id: int) -> None:
+        """Cuts a node off from all others; clients still reach it."""
+        for other in self.nodes:
+            if other.node_id != node_id:
+                self.cut(node_id, other.node_id)
+
+    def heal(self) -> None:
+        """Makes all links whole. What was on its way arrives."""
+        for node in self.nodes:
+            if node.is_running:
+                node.control({"do": "heal"})
+
+    def _cut_way(self, sender: ClusterNode, receiver: ClusterNode) -> None:
+        """Both ends act: the sender sends nothing on its own connections, the receiver reads nothing from its own."""
+        if sender.is_running:
+            sender.control({"do": "cut", "addresses": receiver.addresses, "outbound": True, "inbound": False})
+        if receiver.is_running:
+            receiver.control({"do": "cut", "addresses": sender.addresses, "outbound": False, "inbound": True})
+
     def stop(self) -> None:
         """One after the other: each hands over what it leads while there is somebody to take it.
 
@@ -164,6 +202,8 @@ class Cluster:
         for node in self.nodes:
             if node.is_running:
                 node.resume()  # the first to stop need the others for it
+                with suppress(BrokerGone):
+                    node.control({"do": "heal"})
         with ExitStack() as stops:
             stops.callback(self._release)
             for node in reversed(self.nodes):  # the last one that is put on it comes first

@@ -14,12 +14,15 @@ from typing import NoReturn
 from strandline.base.waiting import all_ended
 from strandline.node import launcher
 from strandline.node.config_providers import broker_config
+from strandline.testing.fault_channels import LoopControl
+from strandline.testing.faults import BrokerFaults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedBroker:
     bootstrap: str
     data_dir: Path
+    faults: BrokerFaults
     metrics_url: str = ""  # where its metrics are, if they were asked for
 
 
@@ -44,11 +47,18 @@ async def broker(
         )
         config = broker_config(given)
         events = launcher.stderr_events(node=config.node_id, level="warn")
-        node = process.node = launcher.RunningNode(config, events, process)
+        node = process.node = launcher.RunningNode(config, events, process, has_faults=True)
         await node.start()
+        control = LoopControl(node.fault_control(), asyncio.get_running_loop())
         try:
-            yield EmbeddedBroker(bootstrap=node.bootstrap, data_dir=where, metrics_url=node.metrics_url)
+            yield EmbeddedBroker(
+                bootstrap=node.bootstrap,
+                data_dir=where,
+                faults=BrokerFaults(control.do),
+                metrics_url=node.metrics_url,
+            )
         finally:
+            control.end()
             if process.halted_because is None:
                 await node.stop()
     finally:

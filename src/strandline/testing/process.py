@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,8 @@ from strandline.node.random import RealRandom
 from strandline.security.authorizer import AUTHORIZER_CLASS
 from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
+from strandline.testing.fault_channels import BrokerGone, PipeControl
+from strandline.testing.faults import BrokerFaults
 from strandline.testing.registry_process import running_registry
 from strandline.wire.records.metadata import AccessControlEntryRecord
 from strandline.wire.schema import Message
@@ -54,6 +57,7 @@ class BrokerProcess:
         self._config = data_dir.parent / f"{data_dir.name}{NODE_SETTINGS}"
         self._log = data_dir.parent / f"{data_dir.name}{NODE_LOG}"
         self._process: subprocess.Popen[str] | None = None
+        self._control: PipeControl | None = None
         self._was_asked = False
         self.bootstrap = ""
         self.registry_url = ""  # of a registry beside it, if it was asked for
@@ -99,6 +103,17 @@ class BrokerProcess:
         """Not if it has ended by itself, either."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def faults(self) -> BrokerFaults:
+        """Faults of this broker, of its life now: those of an earlier one have ended with it."""
+        return BrokerFaults(self.control)
+
+    def control(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to a command over the pipe to the process; see `node.faults.control`."""
+        if self._control is None:
+            raise BrokerGone("the broker is not running: faults are set on one that is")
+        return self._control.do(command)
+
     def start(self) -> None:
         self.launch()
         self.wait_until_ready()
@@ -109,15 +124,23 @@ class BrokerProcess:
             raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
         self._release()  # of one that has ended by itself
         self._config.write_text(render_properties(self.settings))
-        with self._log.open("a") as log:
+        ours, theirs = socket.socketpair()
+        environment = {
+            **os.environ,
+            launcher.STOPS_WITH_PARENT: str(os.getpid()),
+            launcher.CONTROL_FD: str(theirs.fileno()),
+        }
+        with self._log.open("a") as log, theirs:
             self._process = subprocess.Popen(
                 self._command("server", "--config", str(self._config)),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**os.environ, launcher.STOPS_WITH_PARENT: str(os.getpid())},
+                env=environment,
+                pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
             )
+        self._control = PipeControl(ours)
 
     @property
     def start_command(self) -> list[str]:
@@ -200,7 +223,9 @@ class BrokerProcess:
             self._process.wait()
             if self._process.stdout is not None:
                 self._process.stdout.close()
-        self._process = None
+        if self._control is not None:
+            self._control.close()
+        self._process = self._control = None
         self._was_asked = False
 
 

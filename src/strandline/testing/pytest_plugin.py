@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from strandline.testing.clusters import Cluster
+    from strandline.testing.faults import BrokerFaults
     from strandline.testing.process import BrokerProcess
     from strandline.testing.registry_process import RegistryProcess
 
@@ -54,6 +55,15 @@ def strandline_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]
 
     with running_broker(**_settings_of(request)) as broker:  # type: ignore[arg-type]
         yield broker
+
+
+@pytest.fixture
+def strandline_faults(strandline_broker: BrokerProcess) -> Iterator[BrokerFaults]:
+    """Sets faults on `strandline_broker`; all are cleared at the end of the test."""
+    faults = strandline_broker.faults
+    yield faults
+    if strandline_broker.is_running:
+        faults.clear()
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def restart_under_load(trio: Trio, restarts: int) -> None:
 @pytest.mark.timeout(7200 if IS_SOAK else 400)
 def test_orderly_restarts_write_nothing_twice_and_lose_nothing(tmp_path: Path) -> None:
     with started(StrandlineTrio(tmp_path / "strandline")) as trio:
-        restart_under_load(trio, 300 if IS_SOAK else 6)
+        restart_under_load(trio, 300 if IS_SOAK else 3)
 
 
 @pytest.mark.oracle

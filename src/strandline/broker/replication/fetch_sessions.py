@@ -119,6 +119,11 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def partitions(self, session_id: int) -> list[SessionPartition]:
+        """The partitions of a session; none if it is unknown."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.partitions.values())
+
     def begin(self, request: FetchRequest, version: int, now: float) -> Fetch:
         """Raises KafkaError where the session is unknown or its epoch is not the expected one."""
         uses_topic_ids = version >= 13

@@ -174,6 +174,18 @@ class ClientConnection:
         if self._connection is not None:
             self._connection.close()
 
+    def abort(self) -> None:
+        """Ends the connection at once."""
+        if self._connection is not None:
+            self._connection.abort()
+
+    def end_with(self, data: bytes) -> None:
+        """Sends these bytes after the responses that are complete, and closes the connection."""
+        self._send_gathered()
+        if self._connection is not None:
+            self._connection.send(data)
+            self._connection.close()
+
     def end_idle(self) -> None:
         """Closes the connection; a peer that has not taken its responses for so long is not waited for."""
         if self._connection is not None:

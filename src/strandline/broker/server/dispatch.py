@@ -67,6 +67,12 @@ class Dispatch:
             handler = self._find(*place)
         return handler(self._services, context)
 
+    def intercept(self, handle: Callable[[RequestContext], Handled] | None) -> None:
+        """Has every request go to `handle` instead, for tests that set faults; None ends that."""
+        vars(self).pop("handle", None)
+        if handle is not None:
+            vars(self)["handle"] = handle
+
     def _find(self, api_key: int, api_version: int, is_controller_listener: bool) -> Handler:
         row = self._table.get(api_key)
         if row is None:

@@ -24,8 +24,8 @@ from strandline.base.topics import invalid_topic_name
 from strandline.client.columnar_extra import columnar_module
 from strandline.client.config.config import ClientConfig
 from strandline.client.config.keywords import ConsumerKeywords
+from strandline.client.consumer.deserializing import Deserializers
 from strandline.client.consumer.engine import ConsumerEngine
-from strandline.client.consumer.fetch_buffer import Deserializers
 from strandline.client.consumer.group.callbacks import RebalanceListener, check_listener
 from strandline.client.consumer.group.member import GroupMetadata
 from strandline.client.consumer.interceptors import ConsumerInterceptors

@@ -27,7 +27,8 @@ from strandline.client.config.config import ClientConfig
 from strandline.client.consumer.background_task import BackgroundTask
 from strandline.client.consumer.commits import Commits
 from strandline.client.consumer.committed_offsets import CommitIdentity, NotAMember, Offsets
-from strandline.client.consumer.fetch_buffer import Deserializers, FetchBuffer
+from strandline.client.consumer.deserializing import Deserializers, lookup_error
+from strandline.client.consumer.fetch_buffer import FetchBuffer
 from strandline.client.consumer.fetcher import Fetcher
 from strandline.client.consumer.group.assignors import Assignor
 from strandline.client.consumer.group.member import GroupMembership
@@ -37,6 +38,7 @@ from strandline.client.consumer.subscription import SubscriptionState, Subscript
 from strandline.client.errors import ClosedError, IllegalStateError
 from strandline.client.net.cluster import ClusterClient
 from strandline.client.world import ClientWorld
+from strandline.serde.contract import LookupNeeded
 from strandline.telemetry.counters import Counters
 
 T = TypeVar("T")
@@ -77,6 +79,8 @@ class ConsumerEngine:
         self.positions = Positions(self.cluster, subscription, self.log, self.commits.committed, counters)
         self.positions.wake = self._wakeup.set
         self._position_search = BackgroundTask()
+        self._look_up = BackgroundTask()
+        deserializers.use_ports(world.web, world.clock)
         self.membership = self._make_membership(assignors)
         # The member leaves the group if no poll came for max.poll.interval.ms; it checks at each heartbeat.
         self._member_seconds = min(
@@ -129,6 +133,7 @@ class ConsumerEngine:
         self._is_closed = True
         self._wakeup.set()
         await self._position_search.cancel()
+        await self._look_up.cancel()
         try:
             if self.membership is not None and self.subscription.is_in_group:
                 await self.membership.leave(deadline, "the consumer is being closed")
@@ -209,7 +214,7 @@ class ConsumerEngine:
                 wait_end = min(wait_end, await self._poll_membership(wait_end))
                 if self._fetcher.errors:
                     raise self._fetcher.errors.pop(0)
-                records = take()
+                records = self._taken(take)
                 self._fetcher.dispatch()
                 now = self.cluster.now()
                 if records or now >= deadline or not self.subscription.is_active:
@@ -218,6 +223,21 @@ class ConsumerEngine:
                     await within(max(0.0, wait_end - now), self._wakeup.wait())
         finally:
             self._is_polling = False
+
+    def _taken(self, take: Callable[[], list[T]]) -> list[T]:
+        """The records that are there; none while a look-up for a deserializer is under way. Raises its error."""
+        if self._look_up.is_running:
+            return []  # Its end wakes the poll.
+        if self._look_up.is_started:
+            try:
+                self._look_up.result()
+            except Exception as error:
+                raise lookup_error(error) from error
+        try:
+            return take()
+        except LookupNeeded as needed:
+            self._look_up.start(needed.look_up, self._wakeup.set)
+            return []
 
     def _check_open(self) -> None:
         if self._is_closed:

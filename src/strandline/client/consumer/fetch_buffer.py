@@ -15,31 +15,16 @@ from typing import TYPE_CHECKING
 
 from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
-from strandline.client.consumer.record_decoder import (
-    ConsumerRecord,
-    Deserializer,
-    records_of,
-    visible_batches,
-)
+from strandline.client.consumer.deserializing import Deserializers
+from strandline.client.consumer.record_decoder import ConsumerRecord, records_of, visible_batches
 from strandline.client.consumer.subscription import SubscriptionState, TopicPartitionState
 from strandline.client.errors import KafkaError, SerializationError, error_for
+from strandline.serde.contract import LookupNeeded
 from strandline.wire.api.k01_fetch import AbortedTransaction
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, body_of
 
 if TYPE_CHECKING:
     from strandline.client.columnar.table_decoder import BatchPart
-
-
-class Deserializers:
-    """The deserializers of keys and of values; None leaves bytes as they are. `is_wanted` is called with the bytes of a
-    batch's records: one for which it is false is passed over."""
-
-    __slots__ = ("is_wanted", "key", "value")
-
-    def __init__(self, key: Deserializer | None = None, value: Deserializer | None = None) -> None:
-        self.key = key
-        self.value = value
-        self.is_wanted: Callable[[bytes], bool] | None = None
 
 
 class CompletedFetch:
@@ -52,6 +37,7 @@ class CompletedFetch:
         "_corruption",
         "_current",
         "_error",
+        "_next",
         "_rest",
         "_start",
         "end_offset",
@@ -81,6 +67,7 @@ class CompletedFetch:
         self._batch_end = 0
         self._batch_epoch = -1
         self._current: tuple[BatchHeader, memoryview] | None = None  # the batch that `_rest` is of
+        self._next: tuple[BatchHeader, memoryview] | None = None  # taken, and waiting for a look-up
         self._error: KafkaError | None = None
         self._corruption: KafkaError | None = None  # ends the fetch for good; only a seek goes past it
 
@@ -92,7 +79,13 @@ class CompletedFetch:
         while len(records) < count_max:
             rest, start = self._rest, self._start
             if start == len(rest):
-                if not self._decode_next(deserializers):
+                try:
+                    has_decoded = self._decode_next(deserializers)
+                except LookupNeeded:
+                    if records:
+                        break  # The next call meets it again.
+                    raise
+                if not has_decoded:
                     error = self._corruption or self._error
                     if error is not None and not records:
                         raise error
@@ -136,6 +129,9 @@ class CompletedFetch:
                 )
             except CorruptBatch:
                 raise
+            except LookupNeeded:
+                self._next = batch
+                raise
             except Exception:
                 records = self._records_before_failure(header, data, deserializers)
         except CorruptBatch as error:
@@ -155,6 +151,9 @@ class CompletedFetch:
         nothing were missing, however often one calls."""
         if self._corruption is not None:
             return None
+        if self._next is not None:
+            waiting, self._next = self._next, None
+            return waiting
         try:
             batch = next(self._batches, None)
         except CorruptBatch as error:
@@ -178,9 +177,12 @@ class CompletedFetch:
             try:
                 key, value = record.key, record.value
                 if key is not None and deserializers.key is not None:
-                    key = deserializers.key(record.topic, key)
+                    (key,) = deserializers.key(record.topic, (key,), (record.headers,))
                 if value is not None and deserializers.value is not None:
-                    value = deserializers.value(record.topic, value)
+                    (value,) = deserializers.value(record.topic, (value,), (record.headers,))
+            except LookupNeeded:
+                self._next = (header, data)
+                raise
             except Exception as error:
                 where = f"{self.state.topic_partition} at offset {record.offset}"
                 self._error = SerializationError(
@@ -258,7 +260,7 @@ class FetchBuffer:
             while fetch is not None and len(records) < count_max:
                 try:
                     more = fetch.take(count_max - len(records), self._deserializers)
-                except KafkaError:
+                except (KafkaError, LookupNeeded):
                     if records:
                         return records  # The error is raised when the records before it have been read.
                     raise

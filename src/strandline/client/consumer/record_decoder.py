@@ -9,7 +9,7 @@ batches a reader of committed data may see) are outside of that loop.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
@@ -42,8 +42,8 @@ else:
 CREATE_TIME: Final = 0
 LOG_APPEND_TIME: Final = 1
 
-# Called with topic and bytes; null keys and values stay None without it.
-Deserializer = Callable[[str, bytes | None], Any]
+# Called with topic, bytes and headers of a batch's records; null keys and values stay None.
+Deserializer = Callable[[str, Sequence[bytes | None], Sequence[Any]], list[Any]]
 
 
 # A header's name and value. Bytes of a name that are not UTF-8 are kept as surrogates, and are sent as they were.
@@ -152,9 +152,9 @@ def records_of(
     keys: list[Any] = columns.keys
     values: list[Any] = columns.values
     if key_deserializer is not None:
-        keys = [None if key is None else key_deserializer(topic, key) for key in keys]
+        keys = key_deserializer(topic, keys, columns.headers)
     if value_deserializer is not None:
-        values = [None if value is None else value_deserializer(topic, value) for value in values]
+        values = value_deserializer(topic, values, columns.headers)
     return list(
         map(
             tuple.__new__,

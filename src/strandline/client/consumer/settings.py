@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from strandline.client.config.config import ClientConfig
 from strandline.client.consumer.group.assignors import Assignor
 from strandline.client.consumer.group.sticky import BUILT_IN, JAVA_NAMES
-from strandline.client.consumer.record_decoder import Deserializer
 from strandline.client.errors import ConfigError
-from strandline.serde import deserializer_for
+from strandline.serde.builtin import deserializer_for
 
 _KEY = "partition.assignment.strategy"
 
@@ -34,8 +35,9 @@ def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
     return tuple(assignors)
 
 
-def deserializer_of(config: ClientConfig, key: str) -> Deserializer | None:
-    """The deserializer that a setting names, a function of topic and bytes; None leaves bytes as they are."""
+def deserializer_of(config: ClientConfig, key: str) -> Any:
+    """The deserializer that a setting names, a function of topic and bytes or a record deserializer; None leaves bytes
+    as they are."""
     try:
         return deserializer_for(config.value(key), key)
     except ValueError as error:

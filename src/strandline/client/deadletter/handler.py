@@ -12,6 +12,7 @@ letter.
 Rules:
 1. Each record has one of three outcomes: handled, sent to a retry topic, or sent to the dead letter topic. A record
    that a deserializer refuses is a dead letter at once, and so is one whose handler raises an error of `fatal`.
+   Records whose schema registry is away wait for it.
 2. Offsets are committed only after the outcomes before them are durable: acknowledged by all in-sync replicas.
    After a crash in between some records are handled again, and none is lost.
 3. With a transactional.id outcomes and offsets are one transaction, so that outputs and letters exist once.
@@ -24,7 +25,9 @@ Retrying gives up the order of records that share a key; `backoff_ms=()` keeps i
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
@@ -34,7 +37,8 @@ from strandline.client.admin.admin import Admin
 from strandline.client.arguments import listed
 from strandline.client.config.shared_keys import COMMON_KEYS
 from strandline.client.consumer.consumer import Consumer
-from strandline.client.consumer.record_decoder import ConsumerRecord, Deserializer
+from strandline.client.consumer.deserializing import ColumnDeserializer, column_deserializer
+from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.deadletter.letters import REQUEST_BYTES_MAX, Origin, Output, RetryPolicy, origin_of
 from strandline.client.deadletter.topics import create_topics
@@ -43,10 +47,13 @@ from strandline.client.errors import (
     ErrorCode,
     GroupError,
     KafkaError,
+    SerializationError,
 )
 from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld, real_world
-from strandline.serde import deserializer_for
+from strandline.serde.builtin import deserializer_for
+from strandline.serde.contract import LOOKUPS_MAX, LookupNeeded, give_ports
+from strandline.serde.errors import RegistryUnavailable, SchemaRegistryError
 from strandline.telemetry.counters import Counters
 
 __all__ = ["DeadLetters", "Output"]
@@ -59,6 +66,10 @@ DEFAULT_BACKOFF_MS: Final = (1000, 10_000, 60_000)
 _POLL_SECONDS: Final = 0.25
 # A partition that waits is not looked at more often, however close together its records are due.
 _HOLD_SECONDS_MIN: Final = 0.02
+# How long a partition waits before a schema registry that was away is asked again.
+_REGISTRY_SECONDS: Final = 1.0
+
+_log = logging.getLogger(__name__)
 
 
 class DeadLetters:
@@ -86,8 +97,10 @@ class DeadLetters:
             **{name.replace("_", "."): value for name, value in keywords.items()},
         }
         # Letters keep the bytes as they came, so records are deserialized here and not by the consumer.
-        self._key_deserializer = _deserializer(settings_by_name, "key.deserializer")
-        self._value_deserializer = _deserializer(settings_by_name, "value.deserializer")
+        self._deserializers = [
+            _deserializer(settings_by_name, f"{part}.deserializer") for part in ("key", "value")
+        ]
+        self._key_deserializer, self._value_deserializer = map(column_deserializer, self._deserializers)
         if transactional_id is not None:
             settings_by_name.setdefault("isolation.level", "read_committed")
         consumer = Consumer(
@@ -128,6 +141,8 @@ class DeadLetters:
     async def start(self) -> None:
         """Creates the retry and dead letter topics that are missing, and joins the group."""
         self._world = self._injected_world or real_world()
+        for each in self._deserializers:
+            give_ports(each, self._world.web, self._world.clock)
         if self._creates_topics:
             async with Admin(self._admin_settings, world=self._injected_world) as admin:
                 await create_topics(admin, self._topics, self.policy)
@@ -228,7 +243,14 @@ class DeadLetters:
                 self._hold(record, early_ms / 1000)
                 held.add(where)
                 continue
-            kind, outputs = await self._outcome(record, origin)
+            try:
+                kind, outputs = await self._outcome(record, origin)
+            except RegistryUnavailable as error:
+                # That says nothing about the record: it waits, and so do those after it.
+                _log.warning("%s: %s", where, error)
+                self._hold(record, _REGISTRY_SECONDS)
+                held.add(where)
+                continue
             for each in outputs:
                 promises.append(
                     await self.producer.send(
@@ -246,7 +268,9 @@ class DeadLetters:
         if record.topic in self._topics:
             origin = origin_of(record._replace(headers=()))
         try:
-            shown = self._deserialized(record, origin)
+            shown = await self._deserialized(record, origin)
+        except (SchemaRegistryError, asyncio.CancelledError):
+            raise
         except Exception as error:
             return "dead-total", [self.policy.outcome(record, origin, error, now_ms=now_ms(), is_fatal=True)]
         try:
@@ -263,12 +287,16 @@ class DeadLetters:
             return "retried-total" if letter.topic.rpartition(".")[2] != "dlq" else "dead-total", [letter]
         return "handled-total", outputs
 
-    def _deserialized(self, record: ConsumerRecord, origin: Origin) -> ConsumerRecord:
-        key, value = record.key, record.value
-        if key is not None and self._key_deserializer is not None:
-            key = self._key_deserializer(origin.topic, key)
-        if value is not None and self._value_deserializer is not None:
-            value = self._value_deserializer(origin.topic, value)
+    async def _deserialized(self, record: ConsumerRecord, origin: Origin) -> ConsumerRecord:
+        for _ in range(LOOKUPS_MAX):
+            try:
+                key = self._part(self._key_deserializer, record.key, record, origin)
+                value = self._part(self._value_deserializer, record.value, record, origin)
+                break
+            except LookupNeeded as needed:
+                await needed.look_up()
+        else:
+            raise SerializationError(None, "the deserializers need look-ups without end")
         return record._replace(
             topic=origin.topic,
             partition=origin.partition,
@@ -277,6 +305,13 @@ class DeadLetters:
             key=key,
             value=value,
         )
+
+    def _part(
+        self, deserialize: ColumnDeserializer | None, data: Any, record: ConsumerRecord, origin: Origin
+    ) -> Any:
+        if data is None or deserialize is None:
+            return data
+        return deserialize(origin.topic, (data,), (record.headers,))[0]
 
     # Offsets and pauses
 
@@ -323,7 +358,7 @@ class DeadLetters:
         return max(0.0, min([_POLL_SECONDS, *(until - now for until in self._held.values())]))
 
 
-def _deserializer(settings: dict[str, Any], key: str) -> Deserializer | None:
+def _deserializer(settings: dict[str, Any], key: str) -> Any:
     try:
         return deserializer_for(settings.pop(key, None), key)
     except ValueError as error:

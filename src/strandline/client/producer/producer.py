@@ -37,13 +37,19 @@ from strandline.client.producer.batch import ProducerBatch, RecordMetadata, Reco
 from strandline.client.producer.idempotence import Idempotence
 from strandline.client.producer.metrics import producer_metrics
 from strandline.client.producer.sender import Sender
-from strandline.client.producer.serializing import ProducerInterceptors, serialized
+from strandline.client.producer.serializing import (
+    ProducerInterceptors,
+    RecordSerializers,
+    Serialize,
+    serialized,
+)
 from strandline.client.producer.settings import accumulator_settings, sender_settings, serializer_setting
 from strandline.client.producer.topic_router import TopicRouter
 from strandline.client.producer.transactions import Transactions
 from strandline.client.producer.unobserved import OnError, UnobservedErrors
 from strandline.client.producer.unsent import tell_unsent
 from strandline.client.world import ClientWorld, real_world
+from strandline.serde.contract import RecordSerializer
 from strandline.telemetry.counters import Counters
 from strandline.wire.record_batch import HEADER_BYTES
 
@@ -75,14 +81,18 @@ class Producer:
         """
         self.config = ClientConfig.producer(settings, **keywords)
         self._injected_world = world
-        self._key_serializer = serializer_setting(self.config, "key.serializer")
-        self._value_serializer = serializer_setting(self.config, "value.serializer")
-        self._interceptors = ProducerInterceptors(self.config.objects("interceptor.classes"))
-        self._is_plain = not (
-            self._key_serializer or self._value_serializer or self._interceptors.are_configured
-        )
-        self.counters = Counters()
+        key, value = (serializer_setting(self.config, f"{part}.serializer") for part in ("key", "value"))
         self._block_seconds = self.config.seconds("max.block.ms")
+        self._record_serializers: RecordSerializers | None = None
+        self._key_serializer: Serialize | None = None
+        self._value_serializer: Serialize | None = None
+        if isinstance(key, RecordSerializer) or isinstance(value, RecordSerializer):
+            self._record_serializers = RecordSerializers(key, value, self._block_seconds)
+        else:
+            self._key_serializer, self._value_serializer = key, value
+        self._interceptors = ProducerInterceptors(self.config.objects("interceptor.classes"))
+        self._is_plain = not (key or value or self._interceptors.are_configured)
+        self.counters = Counters()
         self._request_bytes_max = self.config.int("max.request.size")
         self._memory_bytes = self.config.int("buffer.memory")
         self._record_bytes_max = min(self._request_bytes_max, self._memory_bytes) - HEADER_BYTES
@@ -116,6 +126,8 @@ class Producer:
         """Finds the cluster; raises ConnectionFailedError if that takes longer than max.block.ms."""
         world = self._world = self._injected_world or real_world()
         self._monotonic = world.clock.monotonic
+        if self._record_serializers is not None:
+            self._record_serializers.use_ports(world.web, world.clock)
         self._cluster = ClusterClient(self.config, world, start_seconds=self._block_seconds)
         if self.config.flag("enable.idempotence"):
             if self.config.optional_text("transactional.id") is not None:
@@ -214,9 +226,15 @@ class Producer:
     ) -> RecordPromise:
         """Appends a record; waits up to max.block.ms for the topic's metadata and for memory, not for delivery."""
         if not self._is_plain:
-            topic, value, key, partition, timestamp_ms, headers = self._prepare(
+            topic, value, key, partition, timestamp_ms, headers = self._intercept(
                 topic, value, key, partition, timestamp_ms, headers
             )
+            if self._record_serializers is None:
+                value, key = self._serialize(topic, value, key)
+            else:
+                value, key, headers = await self._record_serializers.serialize_waiting(
+                    topic, value, key, headers
+                )
         appender = self._appender
         promise = appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
@@ -239,11 +257,15 @@ class Producer:
         headers: Headers | None = None,
     ) -> RecordPromise:
         """Appends a record at once, or raises BufferFullError; raises KafkaTimeoutError if the topic's metadata is
-        not there yet (`await producer.partitions_for(topic)` brings it)."""
+        not there yet (`await producer.partitions_for(topic)` brings it), or a schema (`await producer.send` does)."""
         if not self._is_plain:
-            topic, value, key, partition, timestamp_ms, headers = self._prepare(
+            topic, value, key, partition, timestamp_ms, headers = self._intercept(
                 topic, value, key, partition, timestamp_ms, headers
             )
+            if self._record_serializers is None:
+                value, key = self._serialize(topic, value, key)
+            else:
+                value, key, headers = self._record_serializers.serialize_at_once(topic, value, key, headers)
         promise = self._appender.append(topic, value, key, partition, timestamp_ms, headers)
         if promise is None:
             if not self._appender.has_metadata(topic, partition):
@@ -264,24 +286,19 @@ class Producer:
         """Sends a record and waits for its acknowledgement."""
         return await (await self.send(topic, value, key, **more))
 
-    def _prepare(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        partition: int | None,
-        timestamp_ms: int | None,
-        headers: Headers | None,
-    ) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-        """The record after interceptors, then serializers."""
-        topic, value, key, partition, timestamp_ms, headers = self._interceptors.on_send(
-            topic, value, key, partition, timestamp_ms, headers
+    def _intercept(self, *record: Any) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
+        """The record after the interceptors."""
+        intercepted: tuple[str, Any, Any, int | None, int | None, Headers | None] = (
+            self._interceptors.on_send(*record)
         )
+        return intercepted
+
+    def _serialize(self, topic: str, value: Any, key: Any) -> tuple[Any, Any]:
         if self._key_serializer is not None:
             key = serialized(self._key_serializer, topic, key, "key")
         if self._value_serializer is not None:
             value = serialized(self._value_serializer, topic, value, "value")
-        return topic, value, key, partition, timestamp_ms, headers
+        return value, key
 
     async def append_batch(
         self,

@@ -2,25 +2,114 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from strandline.client.errors import KafkaError, SerializationError
+from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, SerializationError
+from strandline.client.log_limits import InterceptorFailures
 from strandline.client.producer.batch import RecordMetadata, RecordPromise
+from strandline.ports.clock import Clock
+from strandline.ports.web import Web
+from strandline.serde.contract import LOOKUPS_MAX, LookupNeeded, RecordSerializer, give_ports
+from strandline.serde.errors import RegistryUnavailable
 from strandline.wire.record_batch import Header
 
+Serialize = Callable[[str, Any], Any]
 
-def serialized(serialize: Callable[[str, Any], Any], topic: str, original: Any, what: str) -> bytes | None:
+
+def serialized(serialize: Serialize, topic: str, original: Any, what: str) -> bytes | None:
     """The bytes of a key or value; an error that the serializer raises becomes a SerializationError."""
     try:
         data = serialize(topic, original)
-    except KafkaError:
+    except (KafkaError, LookupNeeded):
         raise
     except Exception as error:
-        raise SerializationError(
-            None, f"the {what}'s serializer raised {type(error).__name__}: {error}"
-        ) from error
+        raise serialization_error(error, f"the {what}'s serializer raised {type(error).__name__}") from error
     return None if data is None else record_bytes(data, what)
+
+
+def serialization_error(error: Exception, what: str) -> KafkaError:
+    """The client's error for one of a serializer. That a registry cannot be asked is no fault of the record."""
+    if isinstance(error, RegistryUnavailable):
+        return ConnectionFailedError(
+            None, str(error), advice="see whether the schema registry runs, then try again"
+        )
+    return SerializationError(None, f"{what}: {error}")
+
+
+class RecordSerializers:
+    """The serializers of a producer, of which one at least sees headers (docs/adr/0048). Look-ups that they need take
+    `block_seconds` at most."""
+
+    def __init__(
+        self,
+        key: Serialize | RecordSerializer | None,
+        value: Serialize | RecordSerializer | None,
+        block_seconds: float,
+    ) -> None:
+        self._key = key
+        self._value = value
+        self._block_seconds = block_seconds
+
+    def use_ports(self, web: Web | None, clock: Clock) -> None:
+        for each in (self._key, self._value):
+            give_ports(each, web, clock)
+
+    def serialize(
+        self, topic: str, value: Any, key: Any, headers: Any
+    ) -> tuple[bytes | None, bytes | None, list[Any]]:
+        """Value, key and headers as they are sent. Raises LookupNeeded; the headers of the caller stay as they are."""
+        pairs = list(headers.items() if isinstance(headers, Mapping) else headers or ())
+        key = self._part(self._key, topic, key, pairs, "key")
+        value = self._part(self._value, topic, value, pairs, "value")
+        return value, key, pairs
+
+    async def serialize_waiting(self, *record: Any) -> tuple[bytes | None, bytes | None, list[Any]]:
+        """The same, after the look-ups that the serializers need."""
+        for _ in range(LOOKUPS_MAX):
+            try:
+                return self.serialize(*record)
+            except LookupNeeded as needed:
+                await self.look_up(needed)
+        raise SerializationError(
+            None, "the serializers need look-ups without end", advice="enlarge their caches"
+        )
+
+    def serialize_at_once(self, *record: Any) -> tuple[bytes | None, bytes | None, list[Any]]:
+        """The same; raises KafkaTimeoutError if a look-up is needed."""
+        try:
+            return self.serialize(*record)
+        except LookupNeeded as needed:
+            raise KafkaTimeoutError(None, str(needed), advice="await send, which looks it up") from None
+
+    async def look_up(self, needed: LookupNeeded) -> None:
+        """Carries out a look-up."""
+        try:
+            async with asyncio.timeout(self._block_seconds):
+                await needed.look_up()
+        except KafkaError:
+            raise
+        except TimeoutError as error:
+            raise KafkaTimeoutError(
+                None,
+                f"{needed}, for longer than max.block.ms",
+                advice="see whether the schema registry responds",
+            ) from error
+        except Exception as error:
+            raise serialization_error(error, f"a serializer raised {type(error).__name__}") from error
+
+    def _part(self, serializer: Any, topic: str, original: Any, headers: list[Any], what: str) -> Any:
+        if serializer is None:
+            return original
+        if isinstance(serializer, RecordSerializer):
+            return serialized(
+                lambda topic, original: serializer.serialize_record(topic, original, headers),
+                topic,
+                original,
+                what,
+            )
+        return serialized(serializer, topic, original, what)
 
 
 def record_bytes(content: Any, what: str) -> bytes:
@@ -85,7 +174,11 @@ class ProducerInterceptors:
         self._on_acknowledgement = [
             each.on_acknowledgement for each in objects if hasattr(each, "on_acknowledgement")
         ]
-        self.failures = 0
+        self._failures = InterceptorFailures()
+
+    @property
+    def failures(self) -> int:
+        return self._failures.count
 
     @property
     def are_configured(self) -> bool:
@@ -96,7 +189,7 @@ class ProducerInterceptors:
             try:
                 record = intercept(*record)
             except Exception:
-                self.failures += 1
+                self._failures.note(intercept)
         return record
 
     def watch(self, promise: RecordPromise) -> None:
@@ -110,4 +203,4 @@ class ProducerInterceptors:
             try:
                 intercept(metadata, error)
             except Exception:
-                self.failures += 1
+                self._failures.note(intercept)

@@ -10,7 +10,8 @@ from strandline.client.errors import ConfigError
 from strandline.client.producer.accumulator import AccumulatorSettings
 from strandline.client.producer.delivery import RetrySettings
 from strandline.client.producer.sender import SenderSettings
-from strandline.serde import serializer_for
+from strandline.serde.builtin import serializer_for
+from strandline.serde.contract import RecordSerializer
 from strandline.wire.compression import CODES
 from strandline.wire.record_batch import HEADER_BYTES
 
@@ -25,7 +26,9 @@ def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
     )
 
 
-def serializer_setting(config: ClientConfig, setting: str) -> Callable[[str, Any], bytes | None] | None:
+def serializer_setting(
+    config: ClientConfig, setting: str
+) -> Callable[[str, Any], bytes | None] | RecordSerializer | None:
     """The serializer that a setting names; None leaves bytes as they are."""
     try:
         return serializer_for(config.value(setting), setting)

@@ -14,7 +14,12 @@ from strandline.client.net.metadata import check_topic_name
 from strandline.client.producer.append import Headers, check_partition
 from strandline.client.producer.batch import RecordMetadata
 from strandline.client.producer.producer import Producer as AsyncProducer
-from strandline.client.producer.serializing import checked_timestamp, record_bytes, record_headers
+from strandline.client.producer.serializing import (
+    RecordSerializers,
+    checked_timestamp,
+    record_bytes,
+    record_headers,
+)
 from strandline.client.producer.shared_transaction import TransactionMember as AsyncTransactionMember
 from strandline.client.producer.shared_transaction import TransactionOwner as AsyncTransactionOwner
 from strandline.client.producer.shared_transaction import TransactionTicket
@@ -23,6 +28,7 @@ from strandline.client.producer.unsent import tell_unsent
 from strandline.client.sync.blocking import calls_of, result_within
 from strandline.client.sync.calls import ProducerCalls
 from strandline.client.sync.producer_queue import AHEAD_COUNT_MAX, ProducerQueue, SendResult
+from strandline.serde.contract import LOOKUPS_MAX, LookupNeeded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -106,9 +112,16 @@ class Producer(ProducerCalls):
         if not self._thread.is_of_this_process:
             self._check_process()
         if not self._is_plain:
-            topic, value, key, partition, timestamp_ms, headers = self._client._prepare(
+            client = self._client
+            topic, value, key, partition, timestamp_ms, headers = client._intercept(
                 topic, value, key, partition, timestamp_ms, headers
             )
+            if client._record_serializers is None:
+                value, key = client._serialize(topic, value, key)
+            else:
+                value, key, headers = self._serialize_record(
+                    client._record_serializers, topic, value, key, headers
+                )
         if self._appender.refusal is not None:
             self._appender.check_accepting()
         if topic not in self._topics_checked:
@@ -130,6 +143,20 @@ class Producer(ProducerCalls):
         pairs = record_headers(headers) if headers else None
         self._handoff.put(result, (topic, value, key, partition, timestamp_ms, pairs), size)
         return result
+
+    def _serialize_record(
+        self, serializers: RecordSerializers, topic: str, value: Any, key: Any, headers: Headers | None
+    ) -> tuple[Any, Any, Headers | None]:
+        """Serializes in this thread; look-ups run on the loop."""
+        for _ in range(LOOKUPS_MAX):
+            try:
+                return serializers.serialize(topic, value, key, headers)
+            except LookupNeeded as needed:
+                self._thread.run(serializers.look_up(needed))
+        record: tuple[Any, Any, Headers] = self._thread.run(
+            serializers.serialize_waiting(topic, value, key, headers)
+        )
+        return record
 
     def send_and_wait(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> RecordMetadata:
         """Sends a record and waits for its acknowledgement."""

@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.plan.dead_letters import FAILURE, FAILURE_TYPE, failure
 from strandline.pipeline.plan.files import FIELDS
+from strandline.pipeline.spec.registry import RegistryUse
 from strandline.pipeline.spec.spec import ORIGIN, Source
 from strandline.pipeline.spec.stages import CORRUPT
 from strandline.pipeline.spec.types import quoted
-from strandline.spark.avro_columns import DECODED, ERROR, decode_avro
+from strandline.serde.registry.schemas import Schema
+from strandline.spark.avro_columns import decode_avro
+from strandline.spark.options import RegistryValues
+from strandline.spark.registry_values import (
+    DECODED,
+    ERROR,
+    decode_column,
+    resolve_reader,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,7 +43,11 @@ def decode_records(records: DataFrame, source: Source) -> DataFrame:
     failures = []
     if source.tombstones == "dead-letter" and source.decode.format != "raw":
         failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
-    match source.decode.format:
+    match "registry" if source.decode.registry is not None else source.decode.format:
+        case "registry":
+            records = _from_registry(records, source)
+            columns = [f.col(f"{AVRO_DECODED}.*")]
+            failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.col(AVRO_ERROR)))
         case "json":
             # A generator lies in between so that the value is read once. Spark would put the expression into each
             # filter that uses it, and each rule and required field would have the value read again.
@@ -93,6 +106,22 @@ def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Colu
         rows = records.withColumn("_found", decode_avro("_value", source.decode.avro))
         records = rows.select(*ORIGIN, *avro_columns("_found."))
     return records, _fields(source, AVRO_DECODED)
+
+
+def _from_registry(records: DataFrame, source: Source) -> DataFrame:
+    """Decodes values of a registry; of a stream the source has decoded them already."""
+    use = source.decode.registry
+    assert use is not None
+    if AVRO_DECODED in records.columns:
+        return records
+    rows = records.withColumn("_found", decode_column("_value", "_headers", registry_reader(use)))
+    return rows.select(*ORIGIN, *avro_columns("_found."))
+
+
+def registry_reader(use: RegistryUse) -> RegistryValues:
+    """Returns how values are decoded, with the reader's schema of a source."""
+    schema = None if use.schema is None else Schema(use.schema, use.schema_type)
+    return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message)
 
 
 def avro_columns(prefix: str = "") -> list[Column]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.plan.dead_letters import FAILURE, OUTPUT, dead_letter_records, failure
 from strandline.pipeline.plan.decoder_options import check_options, time_pattern_mistakes
-from strandline.pipeline.plan.decoding import avro_columns, decode_records
+from strandline.pipeline.plan.decoding import avro_columns, decode_records, registry_reader
+from strandline.pipeline.plan.encoding import encoded_rows
 from strandline.pipeline.plan.files import file_rows
 from strandline.pipeline.plan.retries import (
     DELAYS_OPTION,
@@ -103,6 +104,7 @@ class PipelinePlan:
         self._session = spark.newSession()
         self._commit_group = commit_group
         self._dead_letters: list[DataFrame] = []
+        self._sink_letters: dict[int, DataFrame] = {}  # by the line of a sink whose schema refuses rows
         self._reads: dict[str, frozenset[str]] = {}
         self._varying: dict[str, str] = {}  # by stage, why its rules may judge otherwise in another query
         self._wrong_stages: set[str] = set()
@@ -199,6 +201,14 @@ class PipelinePlan:
         if not HAS_ADMISSION_CONTROL and any(name in options for name in ADMISSION_OPTIONS):
             text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
             raise self._error(source.line, text)
+        if source.decode.registry is not None:
+            registry_reader(
+                source.decode.registry
+            )  # Spark would bury the reason in a traceback of another process.
+            options = {**options, **source.decode.registry.options()}
+            self._session.dataSource.register(_TopicSource)
+            rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
+            return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
         if source.decode.avro is None:
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
@@ -278,7 +288,7 @@ class PipelinePlan:
     def output(self) -> DataFrame | None:
         """Returns everything that goes into topics, dead letters too; None if nothing does."""
         outputs = [self.records(sink) for sink in self._spec.sinks if sink.kind == TOPIC_SINK]
-        outputs += self._dead_letters
+        outputs += [*self._dead_letters, *self._sink_letters.values()]
         if not outputs:
             return None
         whole = outputs[0]
@@ -304,6 +314,13 @@ class PipelinePlan:
         if sink.value is not None:
             with self._mistakes_at(sink.value, f"sink {sink.target}: value"):
                 value = record_bytes(rows, sink.value)
+        if sink.encode is not None:
+            with self._mistakes_at(Text("", sink.line), f"sink {sink.target}: encode"):
+                rows, letters, value = encoded_rows(rows, sink, own)
+            if letters is not None:
+                self._sink_letters[sink.line] = dead_letter_records(
+                    letters, self._spec.dead_letters, self._spec.name, self._spec.retry
+                )
         columns = {
             "topic": f.lit(sink.target),
             "key": f.lit(None).cast("binary") if key is None else key,

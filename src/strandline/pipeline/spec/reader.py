@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from strandline.client.errors import ConfigError
 from strandline.config.java import INT_MAX
 from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retry_topics
 from strandline.pipeline.spec.intervals import interval_ms
+from strandline.pipeline.spec.registry import REGISTRY_FORMATS, RegistryUse, read_registry
 from strandline.pipeline.spec.retry import read_retry
 from strandline.pipeline.spec.spark_settings import read_spark
 from strandline.pipeline.spec.spec import (
@@ -101,6 +103,8 @@ def _read(root: Section, file: str) -> Spec | None:
     sinks = [_sink(section, stages) for section in root.sections("sinks")]
     if "sinks" not in root or (not sinks and not root.mistakes.noted):
         root.wrong("sinks", "are missing: without one nothing would be written")
+    if any(sink is not None and sink.encode is not None for sink in sinks):
+        sources = [replace(source, is_encoded=True) for source in sources]
     dead_letters = root.text("dead-letters")
     if dead_letters is not None:
         check_topic_name(root, "dead-letters", dead_letters)
@@ -313,7 +317,7 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         )
     kind = kinds[0] if kinds else TOPIC_SINK
     target = section.text(kind, required=bool(kinds))
-    key = value = partitions = deleted = None
+    key = value = partitions = deleted = encode = None
     configs: dict[str, Text] = {}
     columns: list[Text] = []
     if kind == TOPIC_SINK:
@@ -321,6 +325,7 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
             check_topic_name(section, kind, target)
         key, value = section.text("key"), section.text("value")
         partitions, configs = section.positive("partitions", INT_MAX), section.pairs("configs")
+        encode = _encode(section, target, value)
     elif kind == TABLE_SINK:
         columns, deleted = section.texts("key"), section.text("delete-when")
         if not columns:
@@ -344,4 +349,17 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
         configs={name: str(text) for name, text in configs.items()},
         columns=tuple(columns),
         deleted=deleted,
+        encode=encode,
     )
+
+
+def _encode(section: Section, topic: Text | None, value: Text | None) -> RegistryUse | None:
+    inner = section.section("encode")
+    if inner is None:
+        return None
+    if value is not None:
+        section.wrong("encode", "has no place beside value: all columns are fields of the value then")
+    format = inner.choice("format", tuple(REGISTRY_FORMATS), "avro")
+    encode = read_registry(inner, format, [str(topic)])
+    inner.done()
+    return encode

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from strandline.avro.schema import AvroSource
 from strandline.client.deadletter.letters import RetryPolicy
+from strandline.pipeline.spec.registry import RegistryUse
 from strandline.pipeline.spec.types import Column
 from strandline.pipeline.spec.yaml_lines import Text
 
@@ -27,12 +28,14 @@ TABLE_SINK: Final = "table"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
     """How values are decoded: `json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files
-    also `csv` and `parquet`, which may be without columns: then the files' own count."""
+    also `csv` and `parquet`, which may be without columns: then the files' own count. With a registry columns are those
+    of its schema."""
 
     format: str
     columns: tuple[Column, ...]
     options: Mapping[str, Text]
     avro: AvroSource | None = None
+    registry: RegistryUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +72,14 @@ class Source:
     options: Mapping[str, str]
     decode: Decode
     finish: Finish
+    is_encoded: bool = False  # a sink of the spec has a schema, which may refuse rows
 
     def can_fail(self, transforms: Sequence[Transform]) -> bool:
         """True if a record of it can become a dead letter. A rule after a transform may refuse any."""
         can_decode_all = self.decode.format in ("raw", "parquet")
         return (
             not can_decode_all
+            or self.is_encoded
             or any(each.required for each in self.decode.columns)
             or bool(self.finish.rules)
             or any(transform.finish.rules for transform in transforms)
@@ -96,7 +101,8 @@ class Transform:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """The destination of a stage's rows. `kind` is topic, table, parquet, console, delta or iceberg; `target` the
-    topic, directory or table. `key` and `value` are expressions for a topic; `columns` those by which a table has one
+    topic, directory or table. `key` and `value` are expressions for a topic, and `encode` says with which schema of a
+    registry its values are written; `columns` those by which a table has one
     row, or Parquet has directories."""
 
     line: int
@@ -110,6 +116,7 @@ class Sink:
     configs: Mapping[str, str]
     columns: tuple[Text, ...]
     deleted: Text | None
+    encode: RegistryUse | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

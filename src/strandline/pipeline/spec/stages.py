@@ -13,12 +13,13 @@ from strandline.client.errors import ConfigError
 from strandline.config.java import INT_MAX
 from strandline.pipeline.spec.avro_schemas import read_avro
 from strandline.pipeline.spec.intervals import interval_ms
+from strandline.pipeline.spec.registry import REGISTRY, REGISTRY_FORMATS, read_registry
 from strandline.pipeline.spec.spec import ORIGIN, Decode, Finish, Rule, Source, Transform
 from strandline.pipeline.spec.types import Column, TypeTextError, column, why_not_in
 from strandline.pipeline.spec.yaml_lines import Section, Text, nearest
 from strandline.spark.options import OptionError, read_options
 
-FORMATS: Final = ("json", "avro", "text", "raw")
+FORMATS: Final = ("json", "avro", "protobuf", "text", "raw")
 FILE_FORMATS: Final = ("json", "text", "raw", "csv", "parquet")
 TOMBSTONES: Final = ("dead-letter", "drop", "keep")
 # The column in which Spark notes text that it could not read.
@@ -86,7 +87,7 @@ def read_source(name: str, line: int, section: Section) -> Source:
             options = _options(section, topics)
     else:
         options = _file_options(section)
-    decode = _decode(section, FORMATS if files is None else FILE_FORMATS)
+    decode = _decode(section, FORMATS if files is None else FILE_FORMATS, topics)
     finish = _finish(section, decode.columns or None)
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
@@ -164,7 +165,7 @@ def _decode_options(section: Section) -> dict[str, Text]:
     return options
 
 
-def _decode(section: Section, formats: Sequence[str]) -> Decode:
+def _decode(section: Section, formats: Sequence[str], topics: Sequence[str]) -> Decode:
     inner = section.section("decode")
     if inner is None:
         section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
@@ -176,10 +177,14 @@ def _decode(section: Section, formats: Sequence[str]) -> Decode:
             "format",
             f"cannot be {name!r}{reason if name in (*FORMATS, *FILE_FORMATS) else nearest(name, formats)}",
         )
-    columns = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
+    columns: tuple[Column, ...] = _RAW_COLUMNS if name == "raw" else _TEXT_COLUMNS
     options: dict[str, Text] = {}
-    avro = None
-    if name in ("json", "csv", "parquet"):
+    avro = registry = None
+    if REGISTRY in inner and name in REGISTRY_FORMATS and topics:
+        registry, columns = read_registry(inner, str(name), topics), ()
+    elif name == "protobuf":
+        inner.wrong("registry", "is missing: messages are decoded by schemas of a registry")
+    elif name in ("json", "csv", "parquet"):
         columns = _columns(inner, str(name))
         options = _decode_options(inner)
     elif name == "avro":
@@ -191,6 +196,7 @@ def _decode(section: Section, formats: Sequence[str]) -> Decode:
         columns=columns,
         options=options,
         avro=avro,
+        registry=registry,
     )
 
 

@@ -125,7 +125,7 @@ class _ProtoParser:
                     made.oneofs.append(self._oneof())
                 case _:
                     made.extends.append(self._extend())
-        elif word == "option" and not is_field:
+        elif word == "option":  # also before a name and `=`: as protoc, it is never the type of a field
             made.options.append(self._option())
         elif word == "reserved" and not is_field:
             made.reserved.append(self._reserved())

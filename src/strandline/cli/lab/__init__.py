@@ -1,0 +1,1 @@
+"""`strandline lab`: failures that can be run, watched and checked."""

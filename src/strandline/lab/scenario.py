@@ -1,0 +1,73 @@
+"""A scenario: one small module in `scenarios`, with its settings, its steps and its expected outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Final
+
+from strandline.lab import scenarios
+from strandline.lab.outcome import Outcome
+
+
+class UnknownScenario(ValueError):
+    """There is no scenario of this name; the message names those that are near."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabScenario:
+    title: str
+    source: str  # the document and its section
+    claim: str  # what the document says
+    finding: str = ""  # how reality differs, where it does
+    play: Callable[[Any], Awaitable[None]]  # gets a Lab (lab.py)
+    expected: Outcome
+    brokers: int = 3
+    controllers: int = 1
+    replication_factor: int = 3
+    racks: tuple[str, ...] = ()
+    topic: Mapping[str, str] = field(default_factory=dict)
+    cluster: Mapping[str, str] = field(default_factory=dict)
+    producer: Mapping[str, str] = field(default_factory=dict)
+    consumer: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    name: str = ""  # of its module, with hyphens
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All settings that the scenario gives, of topic, cluster and clients."""
+        factor = {"replication.factor": str(self.replication_factor)}
+        return {**factor, **self.topic, **self.cluster, **self.producer, **self.consumer}
+
+
+# The packages of `scenarios`, in the order in which they are listed.
+GROUPS: Final = ("leader_failure", "producer_loss", "replication", "idempotence")
+
+
+def names() -> list[str]:
+    """The names of all scenarios."""
+    return list(_modules())
+
+
+def load(name: str) -> LabScenario:
+    """Raises UnknownScenario."""
+    modules = _modules()
+    if name not in modules:
+        near = get_close_matches(name, modules, 3, 0.4)
+        advice = f"did you mean {' or '.join(near)}?" if near else "`strandline lab list` names them"
+        raise UnknownScenario(f"there is no scenario {name}: {advice}")
+    found: LabScenario = import_module(modules[name]).SCENARIO
+    return replace(found, name=name)
+
+
+def _modules() -> dict[str, str]:
+    """The module of each scenario, by the scenario's name."""
+    found = {}
+    for group in GROUPS:
+        package = import_module(f"{scenarios.__name__}.{group}")
+        for each in iter_modules(package.__path__):
+            found[each.name.replace("_", "-")] = f"{package.__name__}.{each.name}"
+    return found

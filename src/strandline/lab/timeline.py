@@ -1,0 +1,121 @@
+"""The timeline of a run: what happened when, each with the state of the partition at that moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from strandline.lab.numbers import as_text
+
+# Kinds of entries.
+STEP: Final = "step"  # the scenario did something
+CLUSTER: Final = "cluster"  # leaders, replicas in sync, brokers
+PRODUCER: Final = "producer"  # what a producer was told
+CONSUMER: Final = "consumer"  # what a consumer saw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaView:
+    broker: int
+    role: str  # leader, follower, down or none
+    epoch: int
+    end_offset: int
+    high_watermark: int
+    last_stable_offset: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "broker": self.broker,
+            "role": self.role,
+            "epoch": self.epoch,
+            "leo": self.end_offset,
+            "hw": self.high_watermark,
+            "lso": self.last_stable_offset,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionView:
+    """The partition as the controller has it, and each replica as its broker has it."""
+
+    leader: int
+    epoch: int
+    in_sync: tuple[int, ...]
+    eligible_leaders: tuple[int, ...]
+    replicas: tuple[ReplicaView, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "leader": self.leader,
+            "epoch": self.epoch,
+            "isr": list(self.in_sync),
+            "elr": list(self.eligible_leaders),
+            "replicas": [each.as_json() for each in self.replicas],
+        }
+
+
+@dataclass(slots=True)
+class TimelineEntry:
+    at: float  # seconds since the beginning of the steps
+    kind: str
+    text: str
+    view: PartitionView
+    numbers: list[int] = field(default_factory=list)  # of records, said behind the text
+
+    @property
+    def line(self) -> str:
+        return f"{self.text} {as_text(self.numbers)}" if self.numbers else self.text
+
+    def as_json(self) -> dict[str, Any]:
+        return {"at": round(self.at, 3), "kind": self.kind, "text": self.line, "state": self.view.as_json()}
+
+
+class Timeline:
+    def __init__(self) -> None:
+        self.entries: list[TimelineEntry] = []
+
+    def add(
+        self, at: float, kind: str, text: str, view: PartitionView, numbers: list[int] | None = None
+    ) -> None:
+        """Adds an entry. Records about which the same is said without anything in between share one."""
+        last = self.entries[-1] if self.entries else None
+        if numbers and last is not None and (last.kind, last.text) == (kind, text) and last.numbers:
+            last.numbers += numbers
+            last.at, last.view = at, view
+            return
+        self.entries.append(TimelineEntry(at, kind, text, view, list(numbers or ())))
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [each.as_json() for each in self.entries]
+
+    def as_text(self) -> str:
+        """A line for each entry, and below it the partition where it has changed."""
+        lines, shown = [], ""
+        for entry in self.entries:
+            mark = {STEP: ">", CLUSTER: "*", PRODUCER: "p", CONSUMER: "c"}[entry.kind]
+            lines.append(f"{entry.at:9.3f} s  {mark} {entry.line}")
+            state = view_text(entry.view)
+            if state != shown:
+                lines += [f"{'':14}{line}" for line in state.splitlines()]
+                shown = state
+        return "\n".join(lines)
+
+
+def view_text(view: PartitionView) -> str:
+    head = (
+        f"leader {view.leader if view.leader >= 0 else 'none'}, epoch {view.epoch}, ISR {list(view.in_sync)}"
+    )
+    if view.eligible_leaders:
+        head += f", ELR {list(view.eligible_leaders)}"
+    parts = []
+    for each in view.replicas:
+        if each.role == "down":
+            parts.append(f"{each.broker}: down")
+        elif each.role == "none":
+            parts.append(f"{each.broker}: no replica")
+        else:
+            stable = (
+                "" if each.last_stable_offset == each.high_watermark else f" LSO {each.last_stable_offset}"
+            )
+            parts.append(f"{each.broker}: {each.role} LEO {each.end_offset} HW {each.high_watermark}{stable}")
+    return f"{head}\n{' | '.join(parts)}"

@@ -1,0 +1,263 @@
+"""Faults for tests: a real broker that loses a response, refuses a request, or holds it until the test says so.
+
+    with broker.faults.error("OffsetCommit", "NOT_COORDINATOR", group="g") as fault:
+        consumer.commit()
+        assert fault.fired == 1
+
+A fault is set when it is made and cleared at the end of its `with` block, or by `clear()`. `async with` does the same,
+and what waits has a twin for asyncio: `wait_fired` blocks, `await_fired` is awaited. A fault that can never strike is a
+`FaultError` when it is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+from strandline.node.faults.rule import FaultError as FaultError
+
+_POLL_SECONDS: Final = 0.005
+SECONDS: Final = 10.0
+
+Do = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+class BrokerFault:
+    """A fault in requests that is set on a broker."""
+
+    def __init__(self, do: Do, described: Mapping[str, Any]) -> None:
+        self._do = do
+        self._status = do({"do": "set", "fault": described})
+        self._described = ", ".join(f"{name}={value}" for name, value in described.items())
+
+    def __repr__(self) -> str:
+        return f"BrokerFault({self._described})"
+
+    def _ask(self, command: str = "status") -> dict[str, Any]:
+        if not self._status["cleared"]:
+            self._status = self._do({"do": command, "id": self._status["id"]})
+        return self._status
+
+    @property
+    def fired(self) -> int:
+        """How many requests it has struck."""
+        return int(self._ask()["fired"])
+
+    @property
+    def seen(self) -> int:
+        """How many requests it could have struck: those that match."""
+        return int(self._ask()["seen"])
+
+    @property
+    def held(self) -> int:
+        """How many requests are at the barrier."""
+        return int(self._ask()["held"])
+
+    @property
+    def strikes(self) -> list[dict[str, Any]]:
+        """The requests that it has struck, up to a hundred: api, version, client_id, connection."""
+        return list(self._ask()["strikes"])
+
+    def assert_fired(self, times: int | None = None) -> None:
+        """Raises AssertionError unless it has struck, or has struck so many times."""
+        fired = self.fired
+        if not fired if times is None else fired != times:
+            wanted = "at all" if times is None else f"{times} times"
+            raise AssertionError(
+                f"{self} has not fired {wanted}: {fired} fired, {self.seen} matching requests"
+            )
+
+    def release(self) -> None:
+        """Lets the requests at a barrier go on, and later ones pass."""
+        self._ask("release")
+
+    def clear(self) -> None:
+        """Takes the fault away: requests that it holds go on, connections that it silenced end."""
+        self._ask("clear")
+
+    # Waiting
+
+    def wait_fired(self, times: int = 1, timeout: float = SECONDS) -> None:
+        """Blocks until it has struck so many requests; TimeoutError after `timeout` seconds."""
+        _wait(lambda: self.fired >= times, timeout, lambda: self._late("fired", times))
+
+    async def await_fired(self, times: int = 1, timeout: float = SECONDS) -> None:
+        await _await(lambda: self.fired >= times, timeout, lambda: self._late("fired", times))
+
+    def wait_held(self, count: int = 1, timeout: float = SECONDS) -> None:
+        """Blocks until so many requests are at the barrier."""
+        _wait(lambda: self.held >= count, timeout, lambda: self._late("held", count))
+
+    async def await_held(self, count: int = 1, timeout: float = SECONDS) -> None:
+        await _await(lambda: self.held >= count, timeout, lambda: self._late("held", count))
+
+    def _late(self, what: str, count: int) -> str:
+        return f"{self} has {what} {self._status[what]} of {count}; matching requests: {self._status['seen']}"
+
+    # Blocks
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clear_if_there()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clear_if_there()
+
+    def _clear_if_there(self) -> None:
+        """A broker that is killed within the block has no fault to be cleared."""
+        from strandline.testing.fault_channels import BrokerGone
+
+        try:
+            self.clear()
+        except (BrokerGone, FaultError):
+            self._status = {**self._status, "cleared": True}
+
+
+class BrokenDisk:
+    """A disk that is full, slow or failing, until `clear` or the end of the `with` block."""
+
+    def __init__(self, do: Do, described: Mapping[str, Any]) -> None:
+        self._do = do
+        self._fired: int | None = None
+        do({"do": "disk", "fault": described})
+
+    @property
+    def fired(self) -> int:
+        """How many operations it has struck."""
+        if self._fired is not None:
+            return self._fired
+        disk = self._do({"do": "list"})["disk"]
+        return 0 if disk is None else int(disk["fired"])
+
+    def clear(self) -> None:
+        if self._fired is None:
+            self._fired = int(self._do({"do": "disk", "fault": None})["fired"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.clear()
+
+
+class BrokerFaults:
+    """The faults of one broker.
+
+    Which requests: `api` (name or key), `version`, `topic`, `partition`, `group`, `transactional_id`, `client_id`,
+    `connection` (a client's address), `from_nodes`. How often: the first one by default; `nth=3` begins with the third,
+    `times=5` strikes five, `times=None` all until it is cleared, `probability=0.1, seed=7` some of them.
+    """
+
+    def __init__(self, do: Do) -> None:
+        self._do = do
+
+    def error(self, api: str | int, error: str | int, **options: Any) -> BrokerFault:
+        """A response with an error code, by Kafka's name or number. The request is not applied, unless `applied=True`.
+
+        With `topic` or `partition` only those have the error, and the rest of the request is applied.
+        """
+        return self._set("error", api=api, error=error, **options)
+
+    def drop_request(self, api: str | int | None = None, **options: Any) -> BrokerFault:
+        """The request is lost: not applied, no response, and nothing more on its connection, which stays open."""
+        return self._set("drop_request", api=api, **options)
+
+    def drop_response(self, api: str | int | None = None, **options: Any) -> BrokerFault:
+        """The request is applied and its response is lost, with all that follows on its connection."""
+        return self._set("drop_response", api=api, **options)
+
+    def disconnect(self, api: str | int | None = None, **options: Any) -> BrokerFault:
+        """The connection is closed instead of a response; with `applied=True` after the request is applied."""
+        return self._set("disconnect", api=api, **options)
+
+    def delay(self, api: str | int | None = None, *, ms: int, **options: Any) -> BrokerFault:
+        """The request waits before it is applied; with `applied=True` its response waits."""
+        return self._set("delay", api=api, milliseconds=ms, **options)
+
+    def black_hole(self, api: str | int | None = None, **options: Any) -> BrokerFault:
+        """Every matching connection takes requests and never responds, until it is cleared."""
+        return self._set("black_hole", api=api, **options)
+
+    def throttle(self, api: str | int, *, ms: int, **options: Any) -> BrokerFault:
+        """The response says that the client is over its quota, and its connection is not read for as long."""
+        return self._set("throttle", api=api, milliseconds=ms, **options)
+
+    def tear(self, api: str | int | None = None, *, bytes: int = 6, **options: Any) -> BrokerFault:
+        """The request is applied; only the first bytes of its response are sent, then the connection is closed."""
+        return self._set("tear", api=api, bytes=bytes, **options)
+
+    def barrier(self, api: str | int | None = None, **options: Any) -> BrokerFault:
+        """The request is held until `release`; with `applied=True` its response is held."""
+        return self._set("barrier", api=api, **options)
+
+    def _set(self, kind: str, **described: Any) -> BrokerFault:
+        times = {"times": described.pop("times")} if "times" in described else {}
+        known = {name: value for name, value in described.items() if value is not None}
+        return BrokerFault(self._do, {"kind": kind, **known, **times})
+
+    def full_disk(self, *, topic: str | None = None) -> BrokenDisk:
+        """Writes fail as on a full volume: those of one topic, or all."""
+        return self._disk(kind="full", topic=topic)
+
+    def slow_disk(
+        self, *, ms: int, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
+    ) -> BrokenDisk:
+        """Each operation (read, write, sync) takes so much longer."""
+        return self._disk(kind="slow", milliseconds=ms, operations=list(operations), topic=topic)
+
+    def failing_disk(
+        self, *, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
+    ) -> BrokenDisk:
+        """Operations fail with EIO, as on a broken device."""
+        return self._disk(kind="failing", operations=list(operations), topic=topic)
+
+    def _disk(self, **described: Any) -> BrokenDisk:
+        return BrokenDisk(self._do, {name: value for name, value in described.items() if value is not None})
+
+    def clear(self) -> None:
+        """Takes all faults of the broker away, heals its disk and its links."""
+        self._do({"do": "clear_all"})
+
+
+def _wait(condition: Callable[[], bool], timeout: float, say: Callable[[], str]) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError("this would block the loop: await await_fired or await_held instead")
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {timeout:g} s {say()}")
+        time.sleep(_POLL_SECONDS)
+
+
+async def _await(condition: Callable[[], bool], timeout: float, say: Callable[[], str]) -> None:
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"after {timeout:g} s {say()}")
+        await asyncio.sleep(_POLL_SECONDS)

@@ -1,0 +1,125 @@
+"""Groups: translated offsets are exact, and a consumer that moves goes on with the next record."""
+
+from __future__ import annotations
+
+import json
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions as GroupOffsets
+
+from strandline.mirror.mm2_records import Checkpoint
+from strandline.testing.clusters import wait_until
+from tests.mirror.scene import Scene, values_of
+
+SYNCED = {"east->west.enabled": "true", "sync.group.offsets.enabled": "true"}
+
+
+def consume(scene: Scene, alias: str, topic: str, group: str, count: int) -> list[str]:
+    """Reads so many records as a member of a group and commits after the last one."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": scene.bootstrap[alias],
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        found: list[str] = []
+        while len(found) < count:
+            message = consumer.poll(20)
+            assert message is not None, f"{len(found)} of {count} records"
+            assert message.error() is None, message.error()
+            found.append(message.value().decode())
+            last = message
+        position = TopicPartition(topic, last.partition(), last.offset() + 1)
+        consumer.commit(offsets=[position], asynchronous=False)
+        return found
+    finally:
+        consumer.close()
+
+
+def committed(scene: Scene, alias: str, group: str) -> dict[tuple[str, int], int]:
+    admin = scene.admin(alias)
+    result = admin.list_consumer_group_offsets([GroupOffsets(group)])[group].result(30)
+    return {(each.topic, each.partition): each.offset for each in result.topic_partitions}
+
+
+def test_group_that_moves_reads_the_next_record(two: Scene) -> None:
+    two.create_topic("east", "moved", 1)
+    # Several small transactions: each has a marker at the target, so offsets differ more and more.
+    config = two.config({**SYNCED, "east->west.topics": "moved", "strandline.transaction.bytes": "1000"})
+    mirror = two.mirror(config)
+    mirror.start()
+    for part in range(6):
+        values = [f"v{part * 50 + n}" for n in range(50)]
+        two.produce("east", "moved", values)
+        two.read("west", "east.moved", (part + 1) * 50)
+    consume(two, "east", "moved", "billing", 123)
+
+    wait_until(lambda: ("east.moved", 0) in committed(two, "west", "billing"), 30)
+    after = consume(two, "west", "east.moved", "billing", 177)
+
+    assert after == [f"v{n}" for n in range(123, 300)]
+
+
+def test_checkpoints_are_exact_after_a_restart_too(two: Scene) -> None:
+    """FIELD 19: a restart leads to no wrong translation, and to no offset after the target's end."""
+    two.create_topic("east", "checked", 1)
+    config = two.config({**SYNCED, "east->west.topics": "checked", "strandline.transaction.bytes": "1000"})
+    mirror = two.mirror(config)
+    mirror.start()
+    for part in range(4):
+        two.produce("east", "checked", [f"v{part * 50 + n}" for n in range(50)])
+        two.read("west", "east.checked", (part + 1) * 50)
+    mirror.kill()
+    consume(two, "east", "checked", "early", 60)  # in the middle of what was copied before the restart
+    mirror.start()
+    two.produce("east", "checked", ["last"])
+    copied = two.read("west", "east.checked", 201)
+    consume(two, "east", "checked", "late", 201)
+
+    by_value = {message.value().decode(): message.offset() for message in copied}
+    expected = {"early": by_value["v60"], "late": by_value["last"] + 1}
+
+    def found() -> dict[str, int]:
+        records = [
+            Checkpoint.decode(m.key(), m.value()) for m in two.read_all("west", "east.checkpoints.internal")
+        ]
+        return {each.group: each.target_offset for each in records if each.topic == "east.checked"}
+
+    wait_until(lambda: found() == expected, 30, "the checkpoints are not the exact offsets")
+    assert values_of(copied)[60] == "v60"
+
+
+def test_group_that_reads_at_the_target_is_left_alone_and_told(two: Scene) -> None:
+    two.create_topic("east", "active", 1)
+    config = two.config({**SYNCED, "east->west.topics": "active"})
+    two.mirror(config).start()
+    two.produce("east", "active", [f"v{n}" for n in range(20)])
+    two.read("west", "east.active", 20)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": two.bootstrap["west"],
+            "group.id": "busy",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+    )
+    try:
+        consumer.subscribe(["east.active"])
+        assert consumer.poll(20) is not None
+        consume(two, "east", "active", "busy", 15)
+
+        def events() -> list[str]:
+            status = two.command("status", "--config", str(config), "--json")
+            return [each["kind"] for each in json.loads(status.stdout)["events"] if each["where"] == "busy"]
+
+        wait_until(lambda: events() == ["group-active-at-target"], 30)
+        assert committed(two, "west", "busy") == {}
+    finally:
+        consumer.close()
