@@ -86,6 +86,17 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
     at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
     add_connection(at)
+    _add_shapes(dump, verify, repair, scrub, at)
+
+
+def _add_shapes(
+    dump: argparse.ArgumentParser,
+    verify: argparse.ArgumentParser,
+    repair: argparse.ArgumentParser,
+    scrub: argparse.ArgumentParser,
+    at: argparse.ArgumentParser,
+) -> None:
+    """Adds `--json` to each action."""
     add_json(
         dump,
         {"file": "text", "error?": "text", "records?": [{"<field>": "any"}], "<field>": "any"},
