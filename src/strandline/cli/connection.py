@@ -35,6 +35,7 @@ _SUBJECTS: Final = {
     "tokens": "TokenAdmin",
 }
 
+
 Work = Callable[["Admin", argparse.Namespace], Awaitable[int]]
 
 
