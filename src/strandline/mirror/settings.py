@@ -52,6 +52,7 @@ DEFAULTS: Final[dict[str, str]] = {
     "checkpoints.topic.replication.factor": "3",
     "offset-syncs.topic.replication.factor": "3",
     "offset-syncs.topic.location": "source",
+    "offset.lag.max": "100",
     "replication.policy.class": "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
     "replication.policy.separator": ".",
     "strandline.transaction.bytes": str(16 * 1024 * 1024),
@@ -61,7 +62,7 @@ DEFAULTS: Final[dict[str, str]] = {
 # Settings of MirrorMaker 2 that mean nothing here: there is no Connect worker, and nothing is sampled.
 _WITHOUT_EFFECT: Final = frozenset(
     {
-        *("tasks.max", "offset.lag.max", "admin.timeout.ms", "consumer.poll.timeout.ms", "header.converter"),
+        *("tasks.max", "admin.timeout.ms", "consumer.poll.timeout.ms", "header.converter"),
         *("name", "connector.class", "dedicated.mode.enable.internal.rest", "listeners", "metric.reporters"),
         *("key.converter", "value.converter", "exactly.once.source.support", "topic.filter.class"),
         *(
@@ -129,10 +130,11 @@ class FlowSettings:
     groups: Patterns
     groups_exclude: Patterns
     config_properties_exclude: Patterns
+    suffix: str = ""  # of the name, for copies besides those of the flow itself
 
     @property
     def name(self) -> str:
-        return f"{self.source.alias}{_ARROW}{self.target.alias}"
+        return f"{self.source.alias}{_ARROW}{self.target.alias}{self.suffix}"
 
     @property
     def group_id(self) -> str:
