@@ -35,6 +35,8 @@ _SUBJECTS: Final = {
     "tokens": "TokenAdmin",
 }
 
+_KINDS: Final = ("admin", "producer", "consumer")
+
 Work = Callable[["Admin", argparse.Namespace], Awaitable[int]]
 
 
@@ -108,8 +110,8 @@ def _file_settings(path: str) -> dict[str, str]:
 
 def _is_of_another_kind(key: str, kind: str) -> bool:
     """True for a setting that this kind of client does not have, and another has."""
-    keys = {each: _known_keys(each) for each in ("admin", "producer", "consumer")}
-    return key not in keys[kind] and any(key in known for known in keys.values())
+    # The keys of other kinds are loaded only where they are needed.
+    return key not in _known_keys(kind) and any(key in _known_keys(each) for each in _KINDS if each != kind)
 
 
 def _known_keys(kind: str) -> frozenset[str]:
