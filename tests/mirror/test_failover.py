@@ -10,10 +10,14 @@ from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
 from tests.mirror.scene import Scene, scene, values_of
 from tests.mirror.test_groups import committed, consume
+from tests.properties.effort import in_soak
 
 
 def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_path: Path) -> None:
-    with running_broker() as north, scene(tmp_path, north=north.bootstrap, west=west.bootstrap) as two:
+    with (
+        running_broker(group_min_session_timeout_ms=1000) as north,
+        scene(tmp_path, north=north.bootstrap, west=west.bootstrap) as two,
+    ):
         two.create_topic("north", "orders", 1)
         config = two.config(
             {
@@ -79,6 +83,7 @@ def _write_and_kill(two: Scene, north: BrokerProcess, mirror: object) -> None:
     north.kill()
 
 
+@in_soak
 def test_failback_copies_only_what_is_missing_and_tells_both_ends(
     east: BrokerProcess, west: BrokerProcess, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from strandline.client.world import ClientWorld, real_world
 from strandline.mirror.clients import FlowClients
 from strandline.mirror.journal import CONTROL, JournalState, encode_control, journal_topic
 from strandline.mirror.journal_follower import JournalFollower
+from strandline.mirror.progress import stable_offsets
 from strandline.mirror.settings import FlowSettings, MirrorConfigError
 
 LATEST: Final = -1
@@ -96,7 +97,7 @@ class MirrorControl:
 
     async def progress(self) -> dict[TopicPartition, CommittedOffset]:
         """The committed offsets of the flow, by partition of the target."""
-        return await self.target.list_group_offsets(self.flow.group_id, require_stable=True)
+        return await stable_offsets(self.target, self.flow.group_id, seconds=_API_TIMEOUT_MS / 1000)
 
     async def status(self) -> FlowStatus:
         """The flow's state, with the ends of both logs."""

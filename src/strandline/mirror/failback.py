@@ -33,7 +33,7 @@ from strandline.mirror.journal import FAILED_BACK, RANGES, JournalState, encode_
 from strandline.mirror.journal_follower import JournalFollower
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.progress import decode_progress, encode_progress
+from strandline.mirror.progress import decode_progress, encode_progress, stable_offsets
 from strandline.mirror.reports import Reports
 from strandline.mirror.settings import FlowSettings, MirrorConfigError
 from strandline.mirror.topics import create_topic, replication_factor
@@ -144,7 +144,7 @@ async def _copy_back(control: MirrorControl, partitions: list[FailbackPartition]
         await create_topic(
             source, NewTopic(name=topic, partitions=1, replication_factor=factor, configs=configs)
         )
-        copied = await source.list_group_offsets(reverse.group_id, require_stable=True)
+        copied = await stable_offsets(source, reverse.group_id, seconds=20.0)
         own = [each for each in partitions if each.target_own]
         starts = {}
         for each in own:

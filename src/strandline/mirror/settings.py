@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strandline.client.config.kinds import is_of_another_kind
 from strandline.mirror.policy import POLICIES, ReplicationPolicy
 
 _ARROW: Final = "->"
@@ -108,9 +109,14 @@ class ClusterSettings:
     settings: Mapping[str, str]
 
     def of(self, kind: str) -> dict[str, Any]:
-        """The settings for one kind of client: consumer, producer or admin."""
+        """The settings for one kind of client: consumer, producer or admin. Those that only another kind has are left
+        out."""
         prefixes = tuple(f"{each}." for each in _CLIENT_KINDS)
-        shared = {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
+        shared = {
+            key: value
+            for key, value in self.settings.items()
+            if not key.startswith(prefixes) and not is_of_another_kind(key, kind)
+        }
         own = {
             key[len(kind) + 1 :]: value for key, value in self.settings.items() if key.startswith(f"{kind}.")
         }

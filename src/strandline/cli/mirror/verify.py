@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from strandline.cli.connection import run_async
 from strandline.cli.exit_codes import DONE, FAILED
 from strandline.cli.mirror.files import add_action, flow_of
+from strandline.cli.output.document import add_json
+from strandline.cli.output.text import printable
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
     from strandline.mirror.verify import PartitionFindings
+
+
+_RECORD: Final = {"offset": "number", "timestamp_ms": "number", "key": "text?"}
+SHAPE: Final = {
+    "flow": "text",
+    "partitions": [
+        {
+            "source": "text",
+            "target": "text",
+            "copied_to": "number",
+            "compared": "number",
+            "missing_count": "number",
+            "different_count": "number",
+            "missing": [_RECORD],
+            "different": [_RECORD],
+        }
+    ],
+}
 
 
 def add_parser(actions: Any) -> None:
@@ -24,7 +44,7 @@ def add_parser(actions: Any) -> None:
         "--contents every copy is compared with its record. The exit code is 1 if a record is missing or different.",
     )
     parser.add_argument("--contents", action="store_true", help="compare every copy with its record")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser, SHAPE)
 
 
 def call(options: argparse.Namespace) -> int:
@@ -79,5 +99,5 @@ def _lines(found: PartitionFindings) -> list[str]:
 
 def record_text(record: ConsumerRecord) -> str:
     """A record in a line of a list."""
-    key = "no key" if record.key is None else f"key {record.key.decode(errors='replace')}"
+    key = "no key" if record.key is None else f"key {printable(record.key.decode(errors='replace'))}"
     return f"offset {record.offset}, timestamp {record.timestamp}, {key}"
