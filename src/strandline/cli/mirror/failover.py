@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.connection import run_async
 from strandline.cli.exit_codes import DONE
 from strandline.cli.mirror.files import add_action, flow_of
+from strandline.cli.output.document import add_json
 from strandline.cli.output.text import moment
 
 if TYPE_CHECKING:
@@ -25,7 +26,35 @@ def add_parser(actions: Any) -> None:
         "groups at the target, and writes down per partition what had arrived. The source need not be there.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
-    parser.add_argument("--json", action="store_true", help="print the proof as one JSON object")
+    add_json(
+        parser,
+        {
+            "flow": "text",
+            "time_ms": "number",
+            "offsets_are_from": "text",
+            "offsets_ms": "number",
+            "partitions": [
+                {
+                    "source_topic": "text",
+                    "target_topic": "text",
+                    "partition": "number",
+                    "topic_id": "text",
+                    "copied_to": "number",
+                    "target_end": "number",
+                }
+            ],
+            "groups": [
+                {
+                    "group": "text",
+                    "target_topic": "text",
+                    "partition": "number",
+                    "source_offset": "number",
+                    "target_offset": "number",
+                    "note": "text",
+                }
+            ],
+        },
+    )
 
 
 def call(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.connection import run_async
 from strandline.cli.exit_codes import DONE, FAILED
 from strandline.cli.mirror.files import add_action, flow_of
+from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
@@ -24,7 +25,18 @@ def add_parser(actions: Any) -> None:
         "--contents every copy is compared with its record. The exit code is 1 if a record is missing or different.",
     )
     parser.add_argument("--contents", action="store_true", help="compare every copy with its record")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    records = [{"offset": "number", "timestamp_ms": "number", "key": "text?"}]
+    partition = {
+        "source": "text",
+        "target": "text",
+        "copied_to": "number?",
+        "compared": "number",
+        "missing_count": "number",
+        "different_count": "number",
+        "missing": records,
+        "different": records,
+    }
+    add_json(parser, {"flow": "text", "partitions": [partition]})
 
 
 def call(options: argparse.Namespace) -> int:
