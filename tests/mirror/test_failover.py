@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
+from typing import Any
 
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
+from tests.json_shapes import checked_lines
 from tests.mirror.scene import Scene, scene, values_of
 from tests.mirror.test_groups import committed, consume
 from tests.properties.effort import in_soak
+
+
+def verified_partitions(text: str) -> list[Any]:
+    """The partitions that `mirror verify --json` printed."""
+    found: list[Any] = checked_lines(text, ("mirror", "verify", "--config", "file"))[0]["partitions"]
+    return found
 
 
 def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_path: Path) -> None:
@@ -41,7 +48,7 @@ def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_
         assert "would be committed" in dry.stdout
         done = two.command("failover", "--config", str(config), "--json")
         assert done.returncode == 0, done.stderr
-        proof = json.loads(done.stdout)
+        (proof,) = checked_lines(done.stdout, ("mirror", "failover", "--config", str(config)))
         assert proof["offsets_are_from"] == "checkpoints"
         (moved,) = [each for each in proof["groups"] if each["group"] == "billing"]
         assert (moved["source_offset"], moved["note"]) == (150, "")
@@ -54,7 +61,11 @@ def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_
         verified = two.command("verify", "--config", str(config), "--contents", "--json")
         assert verified.returncode == 1, verified.stderr
         (found,) = [
-            each for each in json.loads(verified.stdout)["partitions"] if each["source"] == "orders-0"
+            each
+            for each in checked_lines(verified.stdout, ("mirror", "verify", "--config", str(config)))[0][
+                "partitions"
+            ]
+            if each["source"] == "orders-0"
         ]
         original = two.read_all("north", "orders")
         missing = values_of(original)[len(arrived) :]
@@ -135,7 +146,15 @@ def test_failback_copies_only_what_is_missing_and_tells_both_ends(
         # Each copy is the same record as at the source, those that came back included.
         verified = two.command("verify", "--config", str(config), "--contents", "--json")
         assert verified.returncode == 0, verified.stdout + verified.stderr
-        assert sum(each["compared"] for each in json.loads(verified.stdout)["partitions"]) == 37
+        assert (
+            sum(
+                each["compared"]
+                for each in checked_lines(verified.stdout, ("mirror", "verify", "--config", str(config)))[0][
+                    "partitions"
+                ]
+            )
+            == 37
+        )
 
 
 def _is_ended(two: Scene, config: Path) -> bool:

@@ -11,6 +11,7 @@ import shutil
 from strandline.cli.arguments import seconds
 from strandline.cli.exit_codes import DONE, FAILED, USAGE
 from strandline.cli.failures import CommandError
+from strandline.cli.output.document import add_json
 
 _EPILOG = """
 The command is run once for each fault, against a cluster of three nodes that this starts. It finds the cluster in the
@@ -56,7 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long the program may take to begin (default: 30)",
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each fault")
+    add_json(
+        parser,
+        {
+            "fault": "text",
+            "role": "text",
+            "verdict": "text",
+            "seconds": "number",
+            "fault_seconds": "number?",
+            "problems": [{"kind": "text", "text": "text", "moment_s": "number?", "is_allowed": "flag"}],
+            "notes": ["text"],
+        },
+        lines=True,
+    )
 
 
 def call(options: argparse.Namespace) -> int:

@@ -18,7 +18,8 @@ def add_json(parser: argparse.ArgumentParser, shape: Any, *, lines: bool = False
     """Adds `--json` to a command, and the shape of what it prints to its help."""
     what = "a JSON object for each" if lines else "one JSON object"
     parser.add_argument("--json", action="store_true", help=f"print {what}, of the shape below")
-    parser.epilog = f"JSON: {json.dumps(shape)}"
+    told = f"JSON: {json.dumps(shape)}"
+    parser.epilog = f"{parser.epilog}\n{told}" if parser.epilog else told
     parser.set_defaults(json_shape=shape)
 
 
