@@ -100,13 +100,15 @@ def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
     return decode
 
 
-def parse_avro(registered: RegisteredSchema, *, tolerates_unknown: bool = False) -> Any:
+def parse_avro(
+    registered: RegisteredSchema, *, tolerates_unknown: bool = False, names: dict[str, Any] | None = None
+) -> Any:
     """A schema as fastavro takes it, with the types that it imports. Raises UnusableSchema. `tolerates_unknown` is
-    for those who only want its name."""
+    for those who only want its name; `names` gets the types that have one."""
     from fastavro import parse_schema
     from fastavro.schema import SchemaParseException, UnknownType
 
-    names: dict[str, Any] = {}
+    names = {} if names is None else names
     try:
         for _, imported in registered.imported:
             parse_schema(_loaded(imported), named_schemas=names)
