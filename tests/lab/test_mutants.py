@@ -39,12 +39,20 @@ def any_replica_may_lead(patch: Patch) -> None:
     patch.setattr(PartitionChange, "__init__", allow)
 
 
+def nobody_lags(patch: Patch) -> None:
+    patch.setattr(leader.PartitionLeader, "lagging", lambda self, lag_max_s, now: ())
+
+
 MUTANTS: list[tuple[str, Callable[[Patch], None]]] = [
     ("baseline", watermark_is_the_leader_s_end),
     ("acks-all-min-isr-2", watermark_is_the_leader_s_end),
     ("lost-acknowledgement", repeated_batches_are_appended),
     ("old-leader-returns", followers_cut_nothing),
     ("split-brain", followers_cut_nothing),
+    ("dies-in-stage-2-new-leader-lacks-it", followers_cut_nothing),
+    ("unclean-election-8-6-4", followers_cut_nothing),
+    ("three-elections-in-a-row", repeated_batches_are_appended),
+    ("isr-shrinks-and-expands", nobody_lags),
     ("no-unclean-election", any_replica_may_lead),
     ("acks-all-min-isr-1", any_replica_may_lead),
 ]

@@ -6,9 +6,11 @@ Python shows even where nobody configured logging; the course of things comes as
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable
 from typing import Final
 
+logger: Final = logging.getLogger("strandline.client.interceptors")
 # How long the same thing is not told again.
 QUIET_SECONDS: Final = 30.0
 _KEYS_MAX: Final = 1000
@@ -36,3 +38,19 @@ class RareLines:
     def forget(self, key: Hashable) -> None:
         """Has the next line about this told at once: it was well in between."""
         self._told_at.pop(key, None)
+
+
+class InterceptorFailures:
+    """Counts what an application's interceptors raise. The first one is told with its trace."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def note(self, intercept: object) -> None:
+        """Called where the error is caught."""
+        self.count += 1
+        if self.count == 1:
+            name = getattr(intercept, "__qualname__", repr(intercept))
+            logger.warning(
+                "interceptor %s raised; from now on failures are only counted", name, exc_info=True
+            )

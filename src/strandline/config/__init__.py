@@ -6,8 +6,9 @@ each topic its `TopicConfig`; the functions of `alter` decide what may change.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+from strandline.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from strandline.config.alter import (
@@ -102,9 +103,4 @@ _HOMES: Final = {
 }
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+    __getattr__ = lazy_names(__name__, _HOMES)

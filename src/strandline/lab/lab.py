@@ -17,14 +17,14 @@ from typing import Any, Final
 
 from strandline.base.waiting import within
 from strandline.client.admin.topics import NewTopic, TopicAdmin
-from strandline.lab.clients import LabConsumer, LabProducer
+from strandline.lab.clients import LabConsumer, LabProducer, read_whole
 from strandline.lab.outcome import Outcome, judge
 from strandline.lab.scenario import LabScenario
 from strandline.lab.simulated_stage import SimulatedStage
 from strandline.lab.timeline import CLUSTER, CONSUMER, PRODUCER, STEP, PartitionView, Timeline
-from strandline.sim.checks.partition import read_partition
 
 TOPIC: Final = "orders"
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 _WATCH_SECONDS: Final = 0.01
 _PATIENCE_SECONDS: Final = 300.0
 
@@ -82,16 +82,19 @@ class Lab:
         view = self.view
         log: list[int] = []
         if view.leader in self.stage.brokers and self.stage.brokers[view.leader].is_running:
-            client = await self.stage.world.connect(self.stage.brokers[view.leader])
-            read = await read_partition(client, TOPIC, 0)
-            log = [int(record.value or b"") for record in read.records]
+            settings = {"bootstrap.servers": self.stage.bootstrap}
+            log = await read_whole(settings, self.stage.client_world("judge"), TOPIC)
         return judge(
             acknowledged=[number for each in self.producers.values() for number in each.acknowledged],
             failed={
                 number: error for each in self.producers.values() for number, error in each.failed.items()
             },
+            untold=[number for each in self.producers.values() for number in each.untold],
             log=log,
-            seen=[number for each in self.consumers.values() for number in each.seen],
+            seen=[number for each in self.consumers.values() for number in each.seen]
+            if self.consumers
+            else None,
+            rebalances=sum(max(each.rebalances - 1, 0) for each in self.consumers.values()),
             senders={number: each.name for each in self.producers.values() for number in each.sent},
             leader=(view.leader, view.epoch),
         )
@@ -109,6 +112,11 @@ class Lab:
     @property
     def followers(self) -> list[int]:
         return [each.broker for each in self.view.replicas if each.broker != self.leader]
+
+    @property
+    def coordinator(self) -> int:
+        """The broker that coordinates all groups; the scenario gives the offsets topic one partition."""
+        return self.stage.view(OFFSETS_TOPIC, 0).leader
 
     # Clients
 
@@ -142,7 +150,12 @@ class Lab:
 
     async def consume(self, name: str = "consumer", **settings: str) -> LabConsumer:
         """Starts a consumer, which reads from now on."""
-        given = {"bootstrap.servers": self.stage.bootstrap, **self.scenario.consumer, **settings}
+        given = {
+            "bootstrap.servers": self.stage.bootstrap,
+            "group.id": "group",
+            **self.scenario.consumer,
+            **settings,
+        }
         made = LabConsumer(name, given, self.stage.client_world(name), TOPIC, self._look)
         self.consumers[name] = made
         self._say(STEP, f"{name} begins to read")
@@ -151,6 +164,31 @@ class Lab:
 
     async def until_seen(self, count: int, name: str = "consumer") -> None:
         await self._until(lambda: len(self.consumers[name].seen) >= count, f"{name} to read {count} records")
+
+    async def commit(self, name: str = "consumer") -> None:
+        """The consumer commits what it has read."""
+        await self.consumers[name].commit()
+        self._say(STEP, f"{name} commits its offsets")
+
+    async def crash(self, name: str) -> None:
+        """The client is gone without a word. What a producer has not sent yet is gone with it."""
+        self._say(STEP, f"{name} crashes")
+        for node in self.stage.world.nodes:
+            self.stage.cut(name, node)
+        if name in self.consumers:
+            await self.consumers[name].crash()
+
+    async def begin_transaction(self, name: str = "producer") -> None:
+        (await self.producer(name)).begin_transaction()
+        self._say(STEP, f"{name} begins a transaction")
+
+    async def commit_transaction(self, name: str = "producer") -> None:
+        await self.producers[name].commit_transaction()
+        self._say(STEP, f"{name} commits its transaction")
+
+    async def abort_transaction(self, name: str = "producer") -> None:
+        await self.producers[name].abort_transaction()
+        self._say(STEP, f"{name} aborts its transaction")
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Goes on with the next step while this one still waits."""
@@ -230,6 +268,17 @@ class Lab:
         replicas = self.view.replicas
         ends = {each.end_offset for each in replicas}
         return len(ends) == 1 and all(each.high_watermark == each.end_offset for each in replicas)
+
+    async def until_written(self, *brokers: int) -> None:
+        """These replicas have what the leader has, whether they know that it is committed or not."""
+        await self._until(lambda: self._is_written(brokers), f"the records on {list(brokers)}")
+        self._say(STEP, f"broker {_listed(brokers)} has all records of the leader")
+
+    def _is_written(self, brokers: tuple[int, ...]) -> bool:
+        ends = {each.broker: each.end_offset for each in self.view.replicas}
+        return ends[self.leader] == self._next_number and all(
+            ends[each] == ends[self.leader] for each in brokers
+        )
 
     async def until_leader_changes(self) -> None:
         """Another broker leads, or the same in another epoch, and knows it."""

@@ -15,12 +15,16 @@ class Outcome:
 
     acknowledged: str = ""
     failed: str = ""  # the producer was told of an error
+    untold: str = ""  # sent, and the producer was told nothing about it
     lost: str = ""  # acknowledged, and not in the log
     duplicated: str = ""  # in the log more than once
     reordered: str = ""  # behind a record of the same producer that was sent later
     written_though_failed: str = ""  # in the log, though the producer was told of an error
     seen: str = ""  # by consumers
+    seen_twice: str = ""
     seen_and_lost: str = ""  # by consumers, and not in the log
+    skipped: str = ""  # in the log, and seen by none of the consumers that there were
+    rebalances: int = 0  # after the first assignment of each consumer
     errors: str = ""  # the producer was told of
     leader: int = -1
     leader_epoch: int = -1
@@ -42,25 +46,31 @@ def judge(
     *,
     acknowledged: Iterable[int],
     failed: Mapping[int, str],
+    untold: Iterable[int],
     log: list[int],
-    seen: Iterable[int],
+    seen: list[int] | None,
+    rebalances: int,
     senders: Mapping[int, str],
     leader: tuple[int, int],
 ) -> Outcome:
     """The outcome, from what producers were told (`failed` has the errors) and the records of the log in their order.
 
-    `senders` says which producer has sent a record.
+    `seen` is what the consumers read, in all; None if there were none. `senders` says which producer has sent a record.
     """
-    acknowledged, seen, there = set(acknowledged), set(seen), set(log)
+    acknowledged, there, read = set(acknowledged), set(log), Counter(seen or ())
     return Outcome(
         acknowledged=as_text(acknowledged),
         failed=as_text(failed),
+        untold=as_text(untold),
         lost=as_text(acknowledged - there),
         duplicated=as_text(number for number, count in Counter(log).items() if count > 1),
         reordered=as_text(_reordered(log, senders)),
         written_though_failed=as_text(there & set(failed)),
-        seen=as_text(seen),
-        seen_and_lost=as_text(seen - there),
+        seen=as_text(read),
+        seen_twice=as_text(number for number, count in read.items() if count > 1),
+        seen_and_lost=as_text(set(read) - there),
+        skipped=as_text(there - set(read)) if seen is not None else "",
+        rebalances=rebalances,
         errors=", ".join(sorted(set(failed.values()))),
         leader=leader[0],
         leader_epoch=leader[1],

@@ -44,7 +44,7 @@ class LabScenario:
 
 
 # The packages of `scenarios`, in the order in which they are listed.
-GROUPS: Final = ("leader_failure",)
+GROUPS: Final = ("leader_failure", "producer_loss", "replication", "idempotence")
 
 
 def names() -> list[str]:

@@ -13,9 +13,9 @@ Those of a schema registry are here too, and are loaded when they are used; they
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from strandline.base.lazy_names import lazy_names
 from strandline.serde.builtin import deserializer_for, serializer_for
 from strandline.serde.contract import LookupNeeded, RecordDeserializer, RecordSerializer
 from strandline.serde.errors import (
@@ -83,12 +83,7 @@ _HOMES: Final = {
 }
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

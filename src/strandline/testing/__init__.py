@@ -20,8 +20,9 @@ Brokers take settings from the ini file (`strandline_settings`) and from the mar
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from strandline.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from strandline.testing.clocked import ClockedBroker, clocked_broker
@@ -71,12 +72,7 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{home}"), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

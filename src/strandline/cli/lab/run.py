@@ -41,12 +41,16 @@ SHAPE: Final = {
     "outcome": {
         "acknowledged": "text",
         "failed": "text",
+        "untold": "text",
         "lost": "text",
         "duplicated": "text",
         "reordered": "text",
         "written_though_failed": "text",
         "seen": "text",
+        "seen_twice": "text",
         "seen_and_lost": "text",
+        "skipped": "text",
+        "rebalances": "number",
         "errors": "text",
         "leader": "number",
         "leader_epoch": "number",
@@ -123,7 +127,9 @@ def _report(run: Run) -> list[str]:
         lines.append(f"Found here: {scenario.finding}")
     lines += ["", run.timeline.as_text(), ""]
     lines += [
-        f"{name.replace('_', ' ')}: {value}" for name, value in run.outcome.as_json().items() if value != ""
+        f"{name.replace('_', ' ')}: {value}"
+        for name, value in run.outcome.as_json().items()
+        if value not in ("", 0) or name == "leader_epoch"
     ]
     return [*lines, _verdict(run), ""]
 
@@ -139,6 +145,10 @@ def _loss(run: Run) -> str:
     parts = [f"acknowledged and lost {found.lost}" if found.lost else "nothing acknowledged is lost"]
     if found.duplicated:
         parts.append(f"written twice {found.duplicated}")
+    if found.seen_twice:
+        parts.append(f"read twice {found.seen_twice}")
+    if found.skipped:
+        parts.append(f"skipped {found.skipped}")
     if found.failed:
         parts.append(f"failed {found.failed} ({found.errors})")
     return ", ".join(parts)

@@ -7,6 +7,9 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
+from strandline.cli.connection import add_connection
+from strandline.cli.exit_codes import DONE
+from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import moment
 
 if TYPE_CHECKING:
@@ -40,6 +43,23 @@ def document_of(token: DelegationToken) -> dict[str, Any]:
 def cells_of(token: DelegationToken) -> tuple[object, ...]:
     times = (moment(token.issued_ms), moment(token.expires_ms), moment(token.max_ms))
     return (token.token_id, token.owner, token.renewers, *times)
+
+
+def add_period(parser: argparse.ArgumentParser, help_of_period: str) -> None:
+    """Adds the arguments of a command that moves the end of a token."""
+    parser.add_argument("hmac", type=hmac, metavar="HMAC", help="as `tokens create` printed it")
+    parser.add_argument("--period", type=milliseconds, default=-1, metavar="TIME", help=help_of_period)
+    add_connection(parser)
+    add_json(parser, {"expires": "number"})
+
+
+def show_end(options: argparse.Namespace, expires_ms: int, sentence: str) -> int:
+    """Prints when the token ends; returns the exit code."""
+    if options.json:
+        print_json({"expires": expires_ms})
+    else:
+        print(f"{sentence} {moment(expires_ms)}")
+    return DONE
 
 
 def principal(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from strandline.client.consumer.committed_offsets import Offsets
 from strandline.client.consumer.record_decoder import ConsumerRecord
+from strandline.client.log_limits import InterceptorFailures
 from strandline.telemetry.counters import Counters
 
 
@@ -22,13 +23,14 @@ class ConsumerInterceptors:
         self._on_consume = [each.on_consume for each in objects if hasattr(each, "on_consume")]
         self._on_commit = [each.on_commit for each in objects if hasattr(each, "on_commit")]
         self._counters = counters
+        self._failures = InterceptorFailures()
 
     def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         for intercept in self._on_consume:
             try:
                 records = intercept(records)
             except Exception:
-                self._counters.add("interceptor-failed-total")
+                self._failed(intercept)
         return records
 
     def on_commit(self, offsets: Offsets) -> None:
@@ -36,4 +38,8 @@ class ConsumerInterceptors:
             try:
                 intercept(dict(offsets))
             except Exception:
-                self._counters.add("interceptor-failed-total")
+                self._failed(intercept)
+
+    def _failed(self, intercept: object) -> None:
+        self._failures.note(intercept)
+        self._counters.add("interceptor-failed-total")

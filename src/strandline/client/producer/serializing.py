@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from strandline.client.errors import ConnectionFailedError, KafkaError, KafkaTimeoutError, SerializationError
+from strandline.client.log_limits import InterceptorFailures
 from strandline.client.producer.batch import RecordMetadata, RecordPromise
 from strandline.ports.clock import Clock
 from strandline.ports.web import Web
@@ -173,7 +174,11 @@ class ProducerInterceptors:
         self._on_acknowledgement = [
             each.on_acknowledgement for each in objects if hasattr(each, "on_acknowledgement")
         ]
-        self.failures = 0
+        self._failures = InterceptorFailures()
+
+    @property
+    def failures(self) -> int:
+        return self._failures.count
 
     @property
     def are_configured(self) -> bool:
@@ -184,7 +189,7 @@ class ProducerInterceptors:
             try:
                 record = intercept(*record)
             except Exception:
-                self.failures += 1
+                self._failures.note(intercept)
         return record
 
     def watch(self, promise: RecordPromise) -> None:
@@ -198,4 +203,4 @@ class ProducerInterceptors:
             try:
                 intercept(metadata, error)
             except Exception:
-                self.failures += 1
+                self._failures.note(intercept)

@@ -12,10 +12,10 @@ and errors are those of `strandline.client`.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from strandline.base.ids import TopicPartition
+from strandline.base.lazy_names import lazy_names
 from strandline.client.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -44,25 +44,20 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Admin": "strandline.client.sync.admin",
-    "CommitResult": "strandline.client.sync.consumer",
-    "Consumer": "strandline.client.sync.consumer",
-    "DeadLetters": "strandline.client.sync.deadletter",
-    "Producer": "strandline.client.sync.producer",
-    "SendResult": "strandline.client.sync.producer",
-    "TableResult": "strandline.client.sync.producer",
-    "TransactionMember": "strandline.client.sync.producer",
-    "TransactionOwner": "strandline.client.sync.producer",
+    "Admin": "admin",
+    "CommitResult": "consumer",
+    "Consumer": "consumer",
+    "DeadLetters": "deadletter",
+    "Producer": "producer",
+    "SendResult": "producer",
+    "TableResult": "producer",
+    "TransactionMember": "producer",
+    "TransactionOwner": "producer",
 }
 
 
 if not TYPE_CHECKING:  # a checker that sees this would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        home = _HOMES.get(name)
-        if home is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(home), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
 from strandline.lab.scenario import LabScenario
-
-
-async def play(lab: Lab) -> None:
-    await lab.send(1000)
-    await lab.until_replicated()
-    lab.silence(lab.leader, "producer")
-    await lab.send(1, waits=False)
-    await lab.sleep(1)
-    await lab.until_replicated()
-    lab.kill(lab.leader)
-    await lab.until_leader_changes()
-    await lab.until_told()
-
+from strandline.lab.scenarios.leader_failure.lost_acknowledgement import play
 
 SCENARIO = LabScenario(
     title="The acknowledgement is lost, and the producer is not idempotent",
