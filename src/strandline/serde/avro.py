@@ -69,10 +69,17 @@ def _why(value: Any, schema: Any, error: Exception) -> str:
     try:
         validate(value, schema, raise_errors=True)
     except ValidationError as found:
-        return "; ".join(map(str, found.errors))
+        return "; ".join(map(_mistake, found.errors))
     except Exception:  # a value that cannot even be looked at: the writer's error says as much
         pass
     return f"{type(error).__name__}: {error}"
+
+
+def _mistake(error: Any) -> str:
+    """One mistake that fastavro has found: a value, a schema and a field, which is empty for the value itself."""
+    schema = error.schema
+    kind = schema.get("name", schema.get("type")) if isinstance(schema, dict) else schema
+    return f"{error.field or 'the value'} is {str(error.datum)[:100]!r}, and not {kind}"
 
 
 def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
