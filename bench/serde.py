@@ -56,7 +56,7 @@ ORDER = {
     "region": "north",
     "amount": 25.5,
     "quantity": 7,
-    "at": 1_234_567_890,
+    "at": 77,
     "is_paid": True,
     "note": "a note of some length",
 }

@@ -17,6 +17,7 @@ import pytest
 
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.validation import analyse
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from strandline.serde import (
@@ -26,6 +27,7 @@ from strandline.serde import (
     ProtobufSerializer,
     Schema,
     SchemaRegistry,
+    UnknownSchema,
 )
 from strandline.spark import to_registry
 from strandline.testing import RegistryProcess, running_registry
@@ -217,6 +219,22 @@ def test_a_spec_that_cannot_stand_says_where(
     path.write_text(path.read_text().replace("format: avro, registry", "format: protobuf, rigestry"))
     with pytest.raises(SpecError, match="registry"):
         load(path)
+
+
+def test_validation_registers_nothing_and_does_not_wait(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, registry: str, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    client = SchemaRegistry(registry)
+    client.blocking(lambda r: r.register(f"{topic}-value", Schema(SECOND)))
+    path = spec_in(tmp_path, brokers=bootstrap, topic=topic, registry=registry)
+    assert analyse(spark, load(path)).output() is not None
+    with pytest.raises(UnknownSchema):
+        client.blocking(lambda r: r.latest(f"{topic}-out-value"))
+    settings = "registry-settings: {max.retries: 0}, registry: 'http://127.0.0.1:1'"
+    path.write_text(path.read_text().replace(f"registry: '{registry}'", settings))
+    with pytest.raises(SpecError, match="does not respond"):
+        analyse(spark, load(path))
 
 
 MORTALITY = """

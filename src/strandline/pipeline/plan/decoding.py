@@ -118,10 +118,10 @@ def _from_registry(records: DataFrame, source: Source) -> DataFrame:
     return rows.select(*ORIGIN, *avro_columns("_found."))
 
 
-def registry_reader(use: RegistryUse) -> RegistryValues:
+def registry_reader(use: RegistryUse, *, waits: bool = True) -> RegistryValues:
     """Returns how values are decoded, with the reader's schema of a source."""
     schema = None if use.schema is None else Schema(use.schema, use.schema_type)
-    return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message)
+    return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message, waits=waits)
 
 
 def avro_columns(prefix: str = "") -> list[Column]:

@@ -100,6 +100,9 @@ class PipelinePlan:
         """Raises SpecError for the first stage with a mistake. With `mistakes` it goes on: those of all stages are put
         there, and `stages` lacks the wrong ones and all that read them."""
         silence_query_errors()
+        self._is_trial = (
+            mistakes is not None
+        )  # nothing is to run: no schema is registered, no registry waited for
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
@@ -316,7 +319,7 @@ class PipelinePlan:
                 value = record_bytes(rows, sink.value)
         if sink.encode is not None:
             with self._mistakes_at(Text("", sink.line), f"sink {sink.target}: encode"):
-                rows, letters, value = encoded_rows(rows, sink, own)
+                rows, letters, value = encoded_rows(rows, sink, own, is_trial=self._is_trial)
             if letters is not None:
                 self._sink_letters[sink.line] = dead_letter_records(
                     letters, self._spec.dead_letters, self._spec.name, self._spec.retry
