@@ -73,9 +73,10 @@ sim: $(VENV)/.dev
 soak: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch --soak
 	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security \
-		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py \
+		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py tests/compat/test_faults.py \
 		tests/compat/test_alerts_of_disks_and_leaders.py tests/registry/test_clusters.py \
-		tests/system/cluster/test_orderly_restarts.py tests/system/long_run \
+		tests/system/cluster/test_orderly_restarts.py tests/system/cluster/test_cut_links.py \
+		tests/system/long_run tests/system/torture \
 		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py tests/spark/test_demo.py \
 		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py tests/spark/test_session.py \
 		tests/spark/test_every_version.py tests/spark/test_other_versions.py tests/spark/test_secured.py

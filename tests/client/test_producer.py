@@ -172,7 +172,9 @@ def test_flush_delivers_at_once_and_close_delivers_what_is_left(bootstrap: str, 
     assert run(main()) == (True, False)
 
 
-def test_serializers_and_interceptors_see_records_and_their_ends(bootstrap: str, topic: str) -> None:
+def test_serializers_and_interceptors_see_records_and_their_ends(
+    bootstrap: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
     ends = []
 
     class Stamp:
@@ -196,13 +198,17 @@ def test_serializers_and_interceptors_see_records_and_their_ends(bootstrap: str,
             "interceptor.classes": [Stamp(), Broken()],
         }
         async with Producer(settings, bootstrap_servers=bootstrap) as producer:
-            await producer.send_and_wait(topic, {"a": [1, None]}, "schlüssel")
+            for _ in range(2):
+                await producer.send_and_wait(topic, {"a": [1, None]}, "schlüssel")
 
     run(main())
-    (seen,) = read_all(bootstrap, topic, count=1)
+    seen = read_all(bootstrap, topic, count=2)[0]
     assert (seen.key, seen.value) == ("schlüssel".encode(), b'{"a":[1,null]}')
     assert seen.headers == (("stamp", b"1"),)
-    assert ends == [(0, None)]
+    assert ends == [(0, None), (1, None)]
+    (told,) = [each for each in caplog.records if each.name == "strandline.client.interceptors"]
+    assert "Broken.on_send raised" in told.getMessage()
+    assert told.exc_info
 
 
 def test_a_batch_too_large_for_the_topic_is_split_and_nothing_is_lost(bootstrap: str, topic: str) -> None:

@@ -14,6 +14,8 @@ from tests.compat.members.host import QUICK_SESSIONS, python_host
 from tests.compat.members.stories import Kind, Story, tell
 from tests.compat.server import PrivateServer
 
+pytestmark = pytest.mark.xdist_group("groups of Python clients")  # their stories are told once
+
 KINDS = {
     "confluent-kafka range": Kind(client="confluent", settings={"partition.assignment.strategy": "range"}),
     "confluent-kafka roundrobin": Kind(

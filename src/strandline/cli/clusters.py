@@ -18,6 +18,7 @@ from types import FrameType
 
 from strandline.base.ids import TopicPartition
 from strandline.cli.cluster.control import ControlServer
+from strandline.cli.cluster.faults_server import ClusterFaultsServer
 from strandline.cli.exit_codes import INTERRUPTED
 from strandline.cli.failures import fail
 from strandline.cli.given_settings import given_settings
@@ -25,6 +26,7 @@ from strandline.cli.node.secure_greeting import secure_greeting
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
     SECURITY,
+    faults_line,
     metrics_settings,
     reason,
     secured,
@@ -103,14 +105,20 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
         signal.signal(number, on_signal)
     began = time.monotonic()
     control = ControlServer(cluster.home, {"restart": lambda node: _restart(cluster, node)})
+    faults: ClusterFaultsServer | None = None
     try:
+        if options.faults_port is not None:
+            faults = ClusterFaultsServer(cluster, options.faults_port)
         cluster.start()
         control.start()
         started.set()
         registry.start(cluster.bootstrap, cluster.security)
-        _stay(cluster, options, asked, began, registry.line)
+        beside = registry.line + faults_line("" if faults is None else faults.url)
+        _stay(cluster, options, asked, began, beside)
     finally:
         print("stopping", flush=True)
+        if faults is not None:
+            faults.stop()
         control.stop()
         registry.stop()
         cluster.stop()

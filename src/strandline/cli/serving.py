@@ -61,10 +61,11 @@ def up(options: argparse.Namespace) -> int:
 
     def on_ready(node: RunningNode) -> None:
         registry.start(node.bootstrap, security)
+        beside = registry.line + faults_line(node.faults_url)
         if security is not None:
-            print(_secure_greeting(node.bootstrap, security, registry.line), flush=True)
+            print(_secure_greeting(node.bootstrap, security, beside), flush=True)
             return
-        _greet(node, data, options.ephemeral, notes, registry.line)
+        _greet(node, data, options.ephemeral, notes, beside)
 
     try:
         settings = launcher.embedded_settings(
@@ -157,7 +158,8 @@ def _serve(
     for warning in config.warnings:
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:
-        loop.run(launcher.serve(config, events, ready, before_stop))
+        faults_port = getattr(options, "faults_port", None)  # `server` has no such option
+        loop.run(launcher.serve(config, events, ready, before_stop, faults_port=faults_port))
     except (UnusableDirectory, CannotJoin, InvalidConfig) as error:
         return fail(str(error))
     except OSError as error:
@@ -180,6 +182,11 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str], regi
         f"Stop with Ctrl-C.",
         flush=True,
     )
+
+
+def faults_line(url: str) -> str:
+    """The line of a greeting that says where faults are set; nothing where they are not."""
+    return f"  faults             {url} (anybody on this machine can break this on purpose)\n" if url else ""
 
 
 def where_option(bootstrap: str) -> str:

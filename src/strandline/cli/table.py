@@ -168,6 +168,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "delete": Command("delete a subject or a version", "schemas.delete"),
         },
     ),
+    "torture": Command("ten faults against a program of your own", "torture"),
     "lab": Group(
         "play failures, watch them, and check what is lost",
         {

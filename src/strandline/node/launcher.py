@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from strandline.broker.broker import Broker
 from strandline.broker.broker_parts import Ports
@@ -36,6 +36,7 @@ from strandline.wire.kernel import NOTE as KERNEL_NOTE
 
 if TYPE_CHECKING:
     from strandline.node.faults.control import FaultControl
+    from strandline.node.faults.http_api import FaultsApi
     from strandline.node.metrics_server import MetricsServer
 
 METRICS_PORT = "strandline.metrics.port"
@@ -168,16 +169,18 @@ class RunningNode:
         process: Process | None = None,
         *,
         has_faults: bool = False,
+        faults_port: int | None = None,
         clock: Clock | None = None,
     ) -> None:
         """`process` is what ends when the broker's state cannot be trusted; without it, this whole process.
 
-        With `has_faults` a test can set faults, by `fault_control`. `clock` is one that a test moves.
+        With `has_faults` a test can set faults, by `fault_control`; with `faults_port` over HTTP too, from this
+        machine. `clock` is one that a test moves.
         """
         check_security(config)
         self._workers = ThreadWorkers()
         limit = raise_open_file_limit()
-        self.disk = _switched_disk() if has_faults else RealDisk()
+        self.disk = _switched_disk() if has_faults or faults_port is not None else RealDisk()
         self.clock = clock or RealClock()
         self.networks = (_network(config), _replica_network(config))
         ports = Ports(
@@ -195,6 +198,8 @@ class RunningNode:
         self._config = config
         self._events = events
         self._metrics: MetricsServer | None = None
+        self._faults_port = faults_port
+        self._faults: FaultsApi | None = None
 
     def fault_control(self) -> FaultControl:
         """The switches for faults, of a node that was made with them and has started."""
@@ -209,6 +214,7 @@ class RunningNode:
     async def start(self) -> None:
         try:
             await self._serve_metrics()
+            await self._serve_faults()
             await self._prepare_directories()
             await self.broker.start()
         except BaseException:
@@ -224,6 +230,32 @@ class RunningNode:
             self._metrics = MetricsServer(self.broker, self._events)
             await self._metrics.listen(self._config.text("strandline.metrics.host"), port)
 
+    async def _serve_faults(self) -> None:
+        if self._faults_port is None:
+            return
+        from strandline.node.faults.http_api import FaultsApi
+
+        control: list[FaultControl] = []
+
+        async def do(node: int | None, command: Mapping[str, Any]) -> dict[str, Any]:
+            if node not in (None, self.broker.node_id):
+                raise LookupError(f"there is no node {node}: this is a broker of its own")
+            if not self.broker.is_built:
+                raise RuntimeError("the broker is starting: ask again")
+            if not control:
+                control.append(self.fault_control())
+            return control[0].do(command)
+
+        self._faults = FaultsApi(
+            do, lambda error: self._events.error("a request for faults failed", error=repr(error))
+        )
+        await self._faults.listen(self._faults_port)
+
+    @property
+    def faults_url(self) -> str:
+        """Where faults are set over HTTP; empty if they are not."""
+        return "" if self._faults is None else self._faults.url
+
     @property
     def metrics_url(self) -> str:
         """Where the node's metrics are; empty if they are not served."""
@@ -235,6 +267,8 @@ class RunningNode:
     def _end(self) -> None:
         if self._metrics is not None:
             self._metrics.close()
+        if self._faults is not None:
+            self._faults.close()
         self._workers.close()
 
     async def _prepare_directories(self) -> None:
@@ -291,15 +325,15 @@ async def serve(
     on_ready: Callable[[RunningNode], None],
     before_stop: Callable[[], None] = lambda: None,
     *,
-    has_faults: bool = False,
+    faults_port: int | None = None,
 ) -> None:
     """Runs a node until SIGTERM, SIGINT or SIGHUP, which ends it cleanly; a second one ends it at once.
 
-    `before_stop` ends what needs the node; it runs in a thread, while the node still serves. With `has_faults`, and
-    where a test started this process, faults can be set.
+    `before_stop` ends what needs the node; it runs in a thread, while the node still serves. Faults can be set over
+    HTTP at `faults_port`, and by a test that started this process.
     """
     control = _inherited_control()
-    node = RunningNode(config, events, has_faults=has_faults or control is not None)
+    node = RunningNode(config, events, has_faults=control is not None, faults_port=faults_port)
     loop = asyncio.get_running_loop()
     stop_requested = asyncio.Event()
 

@@ -59,6 +59,7 @@ class BrokerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._control: PipeControl | None = None
         self._was_asked = False
+        self.is_ready = False  # it has said so in this life
         self.bootstrap = ""
         self.registry_url = ""  # of a registry beside it, if it was asked for
         self.metrics_url = ""  # where its metrics are, if its settings ask for them
@@ -166,6 +167,7 @@ class BrokerProcess:
             why = f"was not ready within {READY_SECONDS_MAX} s" if was_slow else "did not start"
             raise RuntimeError(f"the broker {why}:\n{self.log_text}")
         told = dict(each.partition("=")[::2] for each in line.split()[1:])
+        self.is_ready = True
         self.bootstrap = told["bootstrap.servers"]
         self.metrics_url = told.get("metrics", "")
         if self.metrics_url:
@@ -226,7 +228,7 @@ class BrokerProcess:
         if self._control is not None:
             self._control.close()
         self._process = self._control = None
-        self._was_asked = False
+        self._was_asked = self.is_ready = False
 
 
 def _rule(acl: Acl) -> AccessControlEntryRecord:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from strandline.testing.faults import BrokerFaults
     from strandline.testing.process import BrokerProcess
     from strandline.testing.registry_process import RegistryProcess
+    from strandline.testing.torture.verdict import TrialResult
 
 _numbers = count(1)
 _SETTINGS = "strandline_settings"
+_TORTURE = "strandline_torture"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +34,27 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "strandline_settings(name=value, …): settings of the broker or cluster of this test, with _ for . in names",
     )
+
+    config.addinivalue_line(
+        "markers",
+        "strandline_torture(command, role='consumer', guarantee=None, faults=None): runs the test once for each fault "
+        "of `strandline torture`; the fixture strandline_trial has the verdict",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that has the marker runs once for each fault that concerns its program."""
+    marker = metafunc.definition.get_closest_marker(_TORTURE)
+    if marker is None or "strandline_trial" not in metafunc.fixturenames:
+        return
+    from strandline.testing.torture.trials import BY_NAME
+
+    role = marker.kwargs.get("role", "consumer")
+    names = marker.kwargs.get("faults") or [name for name, trial in BY_NAME.items() if role in trial.roles]
+    for name in names:
+        if name not in BY_NAME:
+            raise pytest.UsageError(f"{_TORTURE}: there is no fault {name!r}; there is {', '.join(BY_NAME)}")
+    metafunc.parametrize("strandline_trial", names, indirect=True)
 
 
 def _settings_of(request: pytest.FixtureRequest) -> dict[str, str | int | bool]:
@@ -94,6 +117,35 @@ def strandline_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
     with cluster(nodes=3, **_settings_of(request)) as started:  # type: ignore[arg-type]
         yield started
+
+
+@pytest.fixture(scope="session")
+def strandline_torture_cluster() -> Iterator[Cluster]:
+    """Three nodes on which all trials of a session run."""
+    from strandline.testing.clusters import cluster
+    from strandline.testing.torture.stage import CLUSTER_SETTINGS
+
+    with cluster(nodes=3, **CLUSTER_SETTINGS) as started:  # type: ignore[arg-type]
+        yield started
+
+
+@pytest.fixture
+def strandline_trial(request: pytest.FixtureRequest, strandline_torture_cluster: Cluster) -> TrialResult:
+    """The verdict on the program of the marker `strandline_torture` under one fault: `check()` it."""
+    from strandline.testing.torture.run import Torture
+    from strandline.testing.torture.trials import BY_NAME
+
+    marker = request.node.get_closest_marker(_TORTURE)
+    if marker is None:
+        raise pytest.UsageError("strandline_trial needs the marker strandline_torture(command=…)")
+    options = {
+        name: value for name, value in marker.kwargs.items() if name in ("role", "guarantee", "quiet_s")
+    }
+    command = marker.args[0] if marker.args else marker.kwargs["command"]
+    result = Torture(strandline_torture_cluster, command, **options).run(BY_NAME[request.param])
+    if result.skipped:
+        pytest.skip(result.skipped)
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,8 @@ from tests.system.cluster.story import (
     until_in_sync,
     write,
 )
+
+IS_SOAK = os.environ.get("STRANDLINE_SOAK") == "1"
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def healed(three: Cluster) -> Iterator[None]:
     three.heal()
 
 
-@pytest.mark.parametrize("role", ["broker", "controller"])
+@pytest.mark.parametrize("role", ["broker", "controller"] if IS_SOAK else ["broker"])
 def test_leader_that_is_cut_off_commits_nothing_and_its_tail_goes(three: Cluster, role: str) -> None:
     controller = story.active_controller(three)
     first = controller if role == "controller" else next(n for n in (1, 2, 3) if n != controller)
@@ -84,6 +87,7 @@ def test_link_that_is_cut_for_a_moment_loses_nothing(three: Cluster) -> None:
     assert [value for _, value in read(three.bootstrap, "moment")] == ["r0", "r1", "r2"]
 
 
+@pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
 def test_paused_and_killed_nodes_come_back(three: Cluster) -> None:
     controller = story.active_controller(three)
     paused = next(n for n in (1, 2, 3) if n != controller)

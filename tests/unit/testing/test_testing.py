@@ -294,7 +294,8 @@ def test_the_plugin_loads_no_broker_and_no_client_until_a_fixture_is_used() -> N
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
-    assert ran.stdout.split() == ["strandline", "strandline.testing", "strandline.testing.pytest_plugin"]
+    plugin = ["strandline.testing", "strandline.testing.pytest_plugin"]
+    assert ran.stdout.split() == ["strandline", "strandline.base", "strandline.base.lazy_names", *plugin]
 
 
 def test_every_name_of_the_package_is_found_and_listed() -> None:

@@ -34,6 +34,11 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
         type=_port,
         help="port of the schema registry (default: 8081 or the next that is free; with --port 0, a free one)",
     )
+    up.add_argument(
+        "--faults-port",
+        type=_port,
+        help="serve an API on this port of 127.0.0.1 by which tests set faults; 0 takes a free one (default: none)",
+    )
     up.add_argument("--no-registry", action="store_true", help="start no schema registry")
     place = up.add_mutually_exclusive_group()
     place.add_argument(

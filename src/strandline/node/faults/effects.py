@@ -191,6 +191,8 @@ def _throttled(rule: FaultRule, context: RequestContext, body: Body | None) -> B
 
 def _silence(fault: RequestFault, connection: ClientConnection, done: Done) -> None:
     fault.silenced.add(connection)
+    if fault.is_cleared:  # while the request was applied
+        connection.abort()
     done(None)
 
 

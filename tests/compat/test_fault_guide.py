@@ -1,0 +1,33 @@
+"""The guide's table of what clients do under each fault is what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from strandline.testing import BrokerProcess, running_broker
+from tests.compat.fault_behaviour import FAULTS, PYTHON_CLIENTS, column, java, table_in
+from tests.oracle.java_worker import JavaWorker
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "faults.md"
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[BrokerProcess]:
+    with running_broker() as started:
+        yield started
+
+
+@pytest.mark.parametrize("client", PYTHON_CLIENTS)
+def test_clients_behave_as_the_guide_says(broker: BrokerProcess, client: str) -> None:
+    said = table_in(GUIDE.read_text())[client]
+    assert set(said) == set(FAULTS)
+    assert column(broker, PYTHON_CLIENTS[client]) == said
+
+
+@pytest.mark.oracle
+@pytest.mark.xdist_group("apache-kafka")
+def test_java_behaves_as_the_guide_says(broker: BrokerProcess, java_worker: JavaWorker) -> None:
+    assert column(broker, java(java_worker)) == table_in(GUIDE.read_text())["java"]
