@@ -151,9 +151,10 @@ class PipelinePlan:
         where = f"sources.{source.name}"
         with self._mistakes_at(Text("", source.line), f"{where}.decode"):
             check_options(self._session, source)
-            rows = decode_records(self._records(source), source)
+            waits = not self._is_trial
+            rows = decode_records(self._records(source), source, waits=waits)
             if self._spec.is_retried(source):
-                rows = rows.unionByName(decode_records(self._retried(source), source))
+                rows = rows.unionByName(decode_records(self._retried(source), source, waits=waits))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         return self._with_finish(rows, source.finish, where)
@@ -205,9 +206,8 @@ class PipelinePlan:
             text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
             raise self._error(source.line, text)
         if source.decode.registry is not None:
-            registry_reader(
-                source.decode.registry
-            )  # Spark would bury the reason in a traceback of another process.
+            # Spark would bury the reason in a traceback of another process.
+            registry_reader(source.decode.registry, waits=not self._is_trial)
             options = {**options, **source.decode.registry.options()}
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
