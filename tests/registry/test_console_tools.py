@@ -167,4 +167,12 @@ def test_what_does_not_fit_is_refused_and_what_does_not_decode_is_told(
     lines, said = printed(subject)
     assert [line for line in lines if line.startswith("{")] == ['{"id": 1}', '{"id": 1}', '{"id": 3}']
     assert "plain" in lines
-    assert "the registry has no /schemas/ids/983040" in said
+    assert "the registry has no schema id 983040" in said
+
+
+def test_a_registry_that_cannot_be_one_is_told(
+    strandline_broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["consume", "any"], ["produce", "any", "--schema", "latest"]):
+        assert main([*command, "-b", strandline_broker.bootstrap, "--registry", "ftp://nowhere"]) == 2
+        assert "http://host:port" in capsys.readouterr().err

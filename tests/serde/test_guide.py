@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from strandline.base.ids import TopicPartition
-from strandline.client import Consumer
+from strandline.client import Consumer, Producer
 from strandline.testing import BrokerProcess, RegistryProcess
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "serializers.md"
@@ -25,6 +25,19 @@ async def test_the_snippets_of_the_guide_run(
         "note": "by bike",
     }
     exec(snippets[2], names)
+
+    async def fetch_key() -> bytes:
+        return b"k1"
+
+    signed = names["Signed"](fetch_key)
+    async with Producer(bootstrap_servers=strandline_broker.bootstrap, value_serializer=signed) as producer:
+        await producer.send_and_wait("signed", "text")
+    async with Consumer(bootstrap_servers=strandline_broker.bootstrap) as consumer:
+        consumer.assign([TopicPartition("signed", 0)])
+        consumer.seek_to_beginning()
+        record = await consumer.getone()
+        assert (record.value, record.headers) == (b"text", (("signed-with", b"k1"),))
+    exec(snippets[3], names)
     async with Consumer(bootstrap_servers=strandline_broker.bootstrap) as consumer:
         consumer.assign([TopicPartition("orders", 0)])
         consumer.seek_to_beginning()

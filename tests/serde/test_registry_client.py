@@ -18,6 +18,8 @@ from strandline.serde import (
     Schema,
     SchemaRegistry,
     UnknownSchema,
+    deserializer_for,
+    serializer_for,
 )
 from strandline.serde.framing import read_indexes, write_indexes
 from strandline.testing import RegistryProcess, running_broker, running_registry
@@ -149,6 +151,13 @@ def test_options_that_contradict_each_other_are_told() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             AvroSerializer("http://host", **options)  # type: ignore[arg-type]
+
+
+def test_a_class_in_place_of_an_object_is_told() -> None:
+    with pytest.raises(ValueError, match="make an object of it"):
+        serializer_for(AvroSerializer, "value.serializer")
+    with pytest.raises(ValueError, match="make an object of it"):
+        deserializer_for(AvroDeserializer, "value.deserializer")
 
 
 @pytest.mark.parametrize("path", [(0,), (1,), (1, 0, 3), (200, 70_000)])

@@ -296,6 +296,12 @@ def test_values_of_an_old_schema_are_read_with_a_newer_one_and_back(
     assert as_old.deserialize(topic, written_new) == {"name": "Bo"}
     latest = AvroDeserializer(registry, use_latest_version=True)
     assert latest.deserialize(topic, written_old) == {"name": "Ada", "age": -1}
+    newest = new.replace("]}", ',{"name":"at","type":"long","default":0}]}')
+    AvroSerializer(registry, newest).serialize(topic, {"name": "Cy"})
+    registry._latest.clear()  # as after cache.latest.ttl.sec
+    third = AvroSerializer(registry, newest).serialize(topic, {"name": "Cy"})
+    assert latest.deserialize(topic, third) == {"name": "Cy", "age": -1, "at": 0}
+    assert latest.deserialize(topic, written_old) == {"name": "Ada", "age": -1, "at": 0}
     their_reader = confluent.AvroDeserializer(theirs, new)
     assert their_reader(written_old, confluent.context(topic)) == {"name": "Ada", "age": -1}
 

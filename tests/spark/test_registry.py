@@ -17,6 +17,7 @@ import pytest
 
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.runtime.runner import Runner
+from strandline.pipeline.runtime.validation import analyse
 from strandline.pipeline.spec.reader import load
 from strandline.pipeline.spec.yaml_lines import SpecError
 from strandline.serde import (
@@ -26,6 +27,7 @@ from strandline.serde import (
     ProtobufSerializer,
     Schema,
     SchemaRegistry,
+    UnknownSchema,
 )
 from strandline.spark import to_registry
 from strandline.testing import RegistryProcess, running_registry
@@ -98,18 +100,19 @@ def test_the_source_gives_typed_columns_of_several_writers_and_both_framings(
             producer.send(topic, value, headers=headers)
         for bad in (b"\0\0\x0f\xff\xffx", b"no", old.serialize(topic, {"id": 1}) + b"x", None):
             producer.send(topic, bad)
-    rows = reader(spark, bootstrap, topic, registry).load()
-    assert "headers" not in rows.columns
+    assert "headers" not in reader(spark, bootstrap, topic, registry).load().columns
+    rows = reader(spark, bootstrap, topic, registry).option("includeHeaders", "true").load()
     assert dict(rows.select("decoded.*").dtypes) == {"id": "bigint", "note": "string"}
-    found = {
-        (row.id, row.note)
-        for row in rows.where("decode_error is null and value is not null").select("decoded.*").collect()
+    found = sorted(rows.collect(), key=lambda row: row.offset)
+    good, bad_rows = found[:20], found[20:]
+    assert {(row.decoded.id, row.decoded.note) for row in good} == {
+        *((number, "none") for number in range(10)),
+        *((number + 100, "n") for number in range(10)),
     }
-    assert found == {(n, "none") for n in range(10)} | {(n + 100, "n") for n in range(10)}
-    errors = [row.decode_error for row in rows.where("decode_error is not null").orderBy("offset").collect()]
-    assert [error.partition(":")[0] for error in errors] == ["unknown-schema", "not-framed", "undecodable"]
-    with_headers = reader(spark, bootstrap, topic, registry).option("includeHeaders", "true").load()
-    assert with_headers.where("headers is not null and decoded.id >= 100").count() == 10
+    assert all((row.headers is not None) == (row.decoded.id >= 100) for row in good)
+    assert [row.decoded for row in bad_rows] == [None] * 4
+    errors = [row.decode_error and row.decode_error.partition(":")[0] for row in bad_rows]
+    assert errors == ["unknown-schema", "not-framed", "undecodable", None]
 
 
 def test_to_registry_writes_values_that_confluents_format_has(
@@ -216,6 +219,22 @@ def test_a_spec_that_cannot_stand_says_where(
     path.write_text(path.read_text().replace("format: avro, registry", "format: protobuf, rigestry"))
     with pytest.raises(SpecError, match="registry"):
         load(path)
+
+
+def test_validation_registers_nothing_and_does_not_wait(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, registry: str, tmp_path: Path
+) -> None:
+    admin.create_topic(topic, partitions=1)
+    client = SchemaRegistry(registry)
+    client.blocking(lambda r: r.register(f"{topic}-value", Schema(SECOND)))
+    path = spec_in(tmp_path, brokers=bootstrap, topic=topic, registry=registry)
+    assert analyse(spark, load(path)).output() is not None
+    with pytest.raises(UnknownSchema):
+        client.blocking(lambda r: r.latest(f"{topic}-out-value"))
+    settings = "registry-settings: {max.retries: 0}, registry: 'http://127.0.0.1:1'"
+    path.write_text(path.read_text().replace(f"registry: '{registry}'", settings))
+    with pytest.raises(SpecError, match="does not respond"):
+        analyse(spark, load(path))
 
 
 MORTALITY = """

@@ -69,10 +69,17 @@ def _why(value: Any, schema: Any, error: Exception) -> str:
     try:
         validate(value, schema, raise_errors=True)
     except ValidationError as found:
-        return "; ".join(map(str, found.errors))
+        return "; ".join(map(_mistake, found.errors))
     except Exception:  # a value that cannot even be looked at: the writer's error says as much
         pass
     return f"{type(error).__name__}: {error}"
+
+
+def _mistake(error: Any) -> str:
+    """One mistake that fastavro has found: a value, a schema and a field, which is empty for the value itself."""
+    schema = error.schema
+    kind = schema.get("name", schema.get("type")) if isinstance(schema, dict) else schema
+    return f"{error.field or 'the value'} is {str(error.datum)[:100]!r}, and not {kind}"
 
 
 def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
@@ -100,13 +107,15 @@ def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
     return decode
 
 
-def parse_avro(registered: RegisteredSchema, *, tolerates_unknown: bool = False) -> Any:
+def parse_avro(
+    registered: RegisteredSchema, *, tolerates_unknown: bool = False, names: dict[str, Any] | None = None
+) -> Any:
     """A schema as fastavro takes it, with the types that it imports. Raises UnusableSchema. `tolerates_unknown` is
-    for those who only want its name."""
+    for those who only want its name; `names` gets the types that have one."""
     from fastavro import parse_schema
     from fastavro.schema import SchemaParseException, UnknownType
 
-    names: dict[str, Any] = {}
+    names = {} if names is None else names
     try:
         for _, imported in registered.imported:
             parse_schema(_loaded(imported), named_schemas=names)

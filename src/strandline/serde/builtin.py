@@ -63,6 +63,7 @@ def serializer_for(
 ) -> Callable[[str, Any], bytes | None] | RecordSerializer | None:
     """The function of (topic, value) that a setting stands for; None if bytes are taken as they are. A record
     serializer comes as the object that it is, for keys or for values by the setting's name."""
+    _refuse_class(given, setting, "serialize_record")
     if isinstance(given, RecordSerializer):
         made: RecordSerializer = part_of(given, setting.partition(".")[0])
         return made
@@ -76,12 +77,18 @@ def deserializer_for(
 ) -> Callable[[str, bytes | None], Any] | RecordDeserializer | None:
     """The function of (topic, data) that a setting stands for; None if bytes are given as they are. A record
     deserializer comes as the object that it is, for keys or for values by the setting's name."""
+    _refuse_class(given, setting, "deserialize_record")
     if isinstance(given, RecordDeserializer):
         made: RecordDeserializer = part_of(given, setting.partition(".")[0])
         return made
     if isinstance(given, Deserializer):
         return given.deserialize
     return _function_for(given, setting, _DESERIALIZERS)
+
+
+def _refuse_class(given: Any, setting: str, method: str) -> None:
+    if isinstance(given, type) and hasattr(given, method):
+        raise ValueError(f"{setting} is the class {given.__name__}: make an object of it, with its registry")
 
 
 def _function_for(given: Any, setting: str, named: dict[str, Any]) -> Callable[[str, Any], Any] | None:

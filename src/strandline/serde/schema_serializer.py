@@ -260,6 +260,7 @@ class SchemaDeserializer(_RegistrySerde, ABC):
         entries_max = self.registry.settings.entries_max
         self._decoders: BoundedCache[Any, Decode] = BoundedCache(entries_max)
         self._failures: BoundedCache[Any, tuple[SerdeError, float]] = BoundedCache(entries_max)
+        self._latest: BoundedCache[str, RegisteredSchema] = BoundedCache(entries_max)
 
     def deserialize_record(self, topic: str, data: bytes | None, headers: Sequence[RecordHeader]) -> Any:
         """The value. Raises LookupNeeded for a schema that was not seen yet, NotFramed, UnknownSchema, UnusableSchema
@@ -318,7 +319,13 @@ class SchemaDeserializer(_RegistrySerde, ABC):
     async def _reader(self, topic: str) -> RegisteredSchema | None:
         """The reader's schema; None if values are read as they were written."""
         if self._use_latest:
-            return await self.registry.latest(self._strategy(topic, self._part, None))
+            latest = await self.registry.latest(self._strategy(topic, self._part, None))
+            if self._latest.get(topic) != latest:
+                # Values of all writers are resolved against the same schema, so that known decoders are made again.
+                self._latest.put(topic, latest)
+                for key in [key for key in self._decoders if key[1] == topic]:
+                    self._decoders.pop(key, None)
+            return latest
         if self._schema is None:
             return None
         return RegisteredSchema(schema=self._schema, imported=await self.registry.imported(self._schema))

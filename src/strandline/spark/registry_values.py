@@ -67,13 +67,16 @@ def resolve_reader(
     subject: str | None = None,
     schema: Schema | None = None,
     message: str | None = None,
+    waits: bool = True,
 ) -> RegistryValues:
-    """Returns how values are decoded, with the latest schema of the subject as the reader's if none is given."""
+    """Returns how values are decoded, with the latest schema of the subject as the reader's if none is given. Without
+    `waits` a registry that is away is an error."""
     from strandline.serde.columns.decoder import reader_schema
 
     text = settings if isinstance(settings, str) else json.dumps(dict(settings))
     registry = SchemaRegistry(text)
-    reader = wait_for_registry(registry, lambda each: reader_schema(each, subject=subject, schema=schema))
+    ask = wait_for_registry if waits else SchemaRegistry.blocking
+    reader = ask(registry, lambda each: reader_schema(each, subject=subject, schema=schema))
     return RegistryValues(text, reader, message)
 
 
@@ -155,12 +158,16 @@ def resolve_writer(
     *,
     schema: Schema | None = None,
     message: str | None = None,
+    is_trial: bool = False,
 ) -> RegistryWriter:
-    """Returns how values are encoded: with a schema, which is registered, or with the latest of the subject."""
+    """Returns how values are encoded: with a schema, which is registered, or with the latest of the subject. A trial
+    registers nothing, and does not wait for a registry that is away; a schema that is not registered has the id 0."""
     text = settings if isinstance(settings, str) else json.dumps(dict(settings))
     registry = SchemaRegistry(text)
 
     async def place(each: SchemaRegistry) -> RegisteredSchema:
+        if is_trial and schema is not None:
+            return RegisteredSchema(schema=schema, id=0, imported=await each.imported(schema))
         found = await (each.latest(subject) if schema is None else each.register(subject, schema))
         if found.schema.type != PROTOBUF:
             return found
@@ -168,7 +175,8 @@ def resolve_writer(
         described = await each.by_id(found.id, SERIALIZED)
         return RegisteredSchema(schema=described.schema, id=found.id, imported=described.imported)
 
-    return RegistryWriter(wait_for_registry(registry, place), message)
+    ask = SchemaRegistry.blocking if is_trial else wait_for_registry
+    return RegistryWriter(ask(registry, place), message)
 
 
 def to_registry(

@@ -102,11 +102,11 @@ def call(options: argparse.Namespace) -> int:
         raise usage("--group with --from takes beginning or end, for partitions without a committed offset")
     if options.json and (options.format or options.keys or options.raw):
         raise usage("--json prints rows: leave out --format, --keys and --raw")
-    options.reader = _schema_reader(options)
     options.range = range_of(options)
     options.matches = matcher_of(options)
     options.render = renderer_of(options)
     try:
+        options.reader = _schema_reader(options)
         return run_async(lambda: _consume(options))
     except Refused as error:
         raise CommandError(str(error), error.code) from None

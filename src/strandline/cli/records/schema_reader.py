@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 from strandline.cli.failures import say_error
-from strandline.cli.schemas.connection import Refused, ask
-from strandline.cli.schemas.decoding import message_indexes
-from strandline.cli.schemas.diff import parse
+from strandline.cli.schemas.connection import registry_client, registry_result
+from strandline.serde.errors import NotFramed, SerdeError, UndecodableValue, UnknownSchema
+from strandline.serde.framing import GUID_BYTES, HEADERS, Frame, header_frame, read_frame, read_indexes
+from strandline.serde.registry.schemas import AVRO, JSON
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
 
-_ID_BYTES: Final = 5  # a zero, and an id
-_GUID_BYTES: Final = 17  # a one, and a guid
-_HEADERS: Final = {"key": "__key_schema_id", "value": "__value_schema_id"}
-
-Decode = Callable[[bytes, bytes], bytes]  # what names the message in a header, and the data; JSON text
+Decode = Callable[[bytes, int], bytes]  # the data, and where the value begins in it; JSON text
 
 
 class SchemaReader:
@@ -29,8 +24,8 @@ class SchemaReader:
     first of them for each schema is told."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self._options = options
-        self._decoders: dict[str, Decode | None] = {}
+        self._registry = registry_client(options)
+        self._decoders: dict[bytes, Decode | None] = {}
 
     def read(self, records: list[ConsumerRecord]) -> list[ConsumerRecord]:
         return [
@@ -42,63 +37,63 @@ class SchemaReader:
         data: bytes | None = getattr(record, part)
         if data is None:
             return None
-        named = next((value for name, value in record.headers if name == _HEADERS[part]), None)
-        if named is not None and len(named) >= _GUID_BYTES and named[0] == 1:
-            guid = UUID(bytes=bytes(named[1:_GUID_BYTES]))
-            return self._decoded(f"/schemas/guids/{guid}", bytes(named[_GUID_BYTES:]), data, record)
-        if len(data) >= _ID_BYTES and data[0] == 0:
-            id = int.from_bytes(data[1:_ID_BYTES], "big")
-            return self._decoded(f"/schemas/ids/{id}", b"", data[_ID_BYTES:], record, data)
-        return data
-
-    def _decoded(
-        self, path: str, indexes: bytes, data: bytes, record: ConsumerRecord, whole: bytes | None = None
-    ) -> bytes:
-        if path not in self._decoders:
-            self._decoders[path] = self._decoder(path)
-        decode = self._decoders[path]
+        in_header = header_frame(record.headers, HEADERS[part])
+        framed = data if in_header is None else in_header
+        try:
+            frame = read_frame(framed)
+        except NotFramed:
+            return data
+        if in_header is None and frame.guid is not None:
+            return data  # a GUID has its place in the header
+        key = framed[: frame.size] if in_header is None else framed
+        if key not in self._decoders:
+            self._decoders[key] = self._decoder(frame, framed)
+        decode = self._decoders[key]
         if decode is not None:
             try:
-                return decode(indexes, data)
-            except Exception as error:  # whatever a decoder raises is about the data
-                self._decoders[path] = None
+                return decode(data, 0 if in_header is not None else frame.size)
+            except SerdeError as error:
+                self._decoders[key] = None
                 place = f"{record.topic}-{record.partition} offset {record.offset}"
-                say_error(f"{place} does not decode with the schema {path}: {type(error).__name__}: {error}")
-        return data if whole is None else whole
+                say_error(f"{place} does not decode with {frame.name}: {error}")
+        return data
 
-    def _decoder(self, path: str) -> Decode | None:
+    def _decoder(self, frame: Frame, framed: bytes) -> Decode | None:
+        """The function that reads values of a schema; None if the registry has none, which is told."""
         try:
-            found = ask(self._options, "GET", path)
-            schema = parse(self._options, {"schemaType": "AVRO", **found})
-        except Refused as error:
-            if error.code != 4:
-                raise
-            say_error(f"the registry has no {path}: its records are printed as they are")
-            return None
-        match schema.type:
-            case "AVRO":
-                return _avro(json.loads(schema.formatted("resolved")))
-            case "JSON":
-                return lambda _, data: data
-            case _:
-                from strandline.registry.formats.protobuf.messages import message_classes
-
-                return _protobuf(message_classes(schema))
+            found = registry_result(self._registry, lambda each: _schema(each, frame))
+            return _decode_function(found, frame, framed[frame.size :])
+        except UnknownSchema:
+            say_error(f"the registry has no {frame.name}: its records are printed as they are")
+        except SerdeError as error:
+            say_error(f"{frame.name} cannot be used: {error}; its records are printed as they are")
+        return None
 
 
-def _avro(schema: Any) -> Decode:
-    from fastavro import parse_schema, schemaless_reader
+async def _schema(registry: Any, frame: Frame, format: str = "") -> Any:
+    from strandline.serde.protobuf_schemas import SERIALIZED
 
-    writer = parse_schema(schema)
+    found = await (
+        registry.by_id(frame.id, format) if frame.guid is None else registry.by_guid(frame.guid, format)
+    )
+    if found.schema.type in (AVRO, JSON) or format:
+        return found
+    return await _schema(registry, frame, SERIALIZED)
 
-    def decode(_: bytes, data: bytes) -> bytes:
-        source = io.BytesIO(data)
-        value = schemaless_reader(source, writer, None)
-        if source.read(1):
-            raise ValueError("bytes are left after the value")
-        return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":")).encode()
 
-    return decode
+def _decode_function(found: Any, frame: Frame, after: bytes) -> Decode:
+    if found.schema.type == JSON:
+        return lambda data, start: data[start:]
+    if found.schema.type == AVRO:
+        from strandline.serde.avro import avro_decoder, parse_avro
+
+        read = avro_decoder(parse_avro(found), None, frame.name)
+        return lambda data, start: json.dumps(
+            read(data, start), default=_plain, ensure_ascii=False, separators=(",", ":")
+        ).encode()
+    from strandline.serde.protobuf_schemas import message_classes
+
+    return _protobuf(message_classes(found), frame, after)
 
 
 def _plain(value: Any) -> Any:
@@ -109,13 +104,21 @@ def _plain(value: Any) -> Any:
     return str(value) if isoformat is None else isoformat()
 
 
-def _protobuf(classes: dict[tuple[int, ...], Any]) -> Decode:
+def _protobuf(classes: dict[tuple[int, ...], Any], frame: Frame, after: bytes) -> Decode:
     from google.protobuf.json_format import MessageToDict
+    from google.protobuf.message import DecodeError
 
-    def decode(indexes: bytes, data: bytes) -> bytes:
-        path, start = message_indexes(indexes or data)
+    in_header = read_indexes(after, 0)[0] if frame.size == GUID_BYTES else None
+
+    def decode(data: bytes, start: int) -> bytes:
+        path, start = (in_header, start) if in_header is not None else read_indexes(data, start)
+        if path not in classes:
+            raise UndecodableValue(f"there is no message at {list(path)}")
         message = classes[path]()
-        message.ParseFromString(data if indexes else data[start:])
+        try:
+            message.ParseFromString(data[start:])
+        except DecodeError as error:
+            raise UndecodableValue(str(error)) from error
         value = MessageToDict(message, preserving_proto_field_name=True)
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from strandline.cli.exit_codes import FAILED, NOT_FOUND
 from strandline.cli.records.rows import BadRow
-from strandline.cli.schemas.connection import Refused, ask, in_path, read_schema
-from strandline.cli.schemas.diff import parse
+from strandline.cli.schemas.connection import Refused, read_schema, registry_client, registry_result
+from strandline.serde.errors import SerdeError, UnknownSchema
+from strandline.serde.framing import id_prefix, write_indexes
+from strandline.serde.registry.schemas import AVRO, JSON, RegisteredSchema, Schema
 
 Encode = Callable[[bytes], bytes]
 
@@ -24,48 +26,63 @@ def schema_writer(options: argparse.Namespace) -> Encode:
     `--schema latest` is the latest version of the subject; anything else is a file, which is registered.
     """
     subject = options.subject or f"{options.topic}-value"
-    if options.schema == "latest":
-        found = ask(options, "GET", f"/subjects/{in_path(subject)}/versions/latest")
-    else:
-        options.file, files = options.schema, options.file
-        body = read_schema(options)
-        options.file = files
-        found = body | ask(options, "POST", f"/subjects/{in_path(subject)}/versions", body)
-    schema = parse(options, {"schemaType": "AVRO", **found})
-    header = b"\0" + int(found["id"]).to_bytes(4, "big")
-    match schema.type:
-        case "AVRO":
-            encode = _avro(json.loads(schema.formatted("resolved")))
-        case "JSON":
-            encode = _json(schema)
-        case _:
-            from strandline.registry.formats.protobuf.messages import message_classes
-
-            encode = _protobuf(message_classes(schema)[(0,)])
+    registry = registry_client(options)
+    try:
+        if options.schema == "latest":
+            found = registry_result(registry, lambda each: each.latest(subject))
+        else:
+            schema = _schema_of(options)
+            found = registry_result(registry, lambda each: each.register(subject, schema))
+        encode = _encoder(registry, found)
+    except UnknownSchema as error:
+        raise Refused(str(error), NOT_FOUND) from None
+    except SerdeError as error:
+        raise Refused(str(error), FAILED) from None
 
     def framed(line: bytes) -> bytes:
         try:
-            return header + encode(line)
+            return encode(line)
         except BadRow:
             raise
-        except Exception as error:  # whatever an encoder raises is about the line
-            raise BadRow(f"the value does not fit the schema {found['id']}: {error}") from error
+        except (ValueError, TypeError) as error:  # no JSON, or nothing that fits
+            raise BadRow(f"the value does not fit the schema {found.id}: {error}") from error
 
     return framed
 
 
-def _avro(schema: Any) -> Encode:
-    from fastavro import parse_schema, schemaless_writer
+def _schema_of(options: argparse.Namespace) -> Schema:
+    options.file, files = options.schema, options.file
+    body = read_schema(options)
+    options.file = files
+    return Schema.from_json(body)
+
+
+def _encoder(registry: Any, found: RegisteredSchema) -> Encode:
+    assert found.id is not None, "a version of a subject has an id"
+    prefix = id_prefix(found.id)
+    if found.schema.type == AVRO:
+        return _avro(found, prefix)
+    if found.schema.type == JSON:
+        from strandline.serde.errors import ValueDoesNotFit
+        from strandline.serde.json_schema import json_check
+
+        check = json_check(found, ValueDoesNotFit)
+
+        def encode_json(line: bytes) -> bytes:
+            check(json.loads(line))
+            return prefix + line
+
+        return encode_json
+    return _protobuf(registry, found.id, prefix)
+
+
+def _avro(found: RegisteredSchema, prefix: bytes) -> Encode:
+    from strandline.serde.avro import avro_encoder, parse_avro
 
     names: dict[str, Any] = {}
-    writer = parse_schema(schema, named_schemas=names)
-
-    def encode(line: bytes) -> bytes:
-        made = io.BytesIO()
-        schemaless_writer(made, writer, _value(json.loads(line), writer, names), strict=True)
-        return made.getvalue()
-
-    return encode
+    writer = parse_avro(found, names=names)
+    write = avro_encoder(writer)
+    return lambda line: write(prefix, _value(json.loads(line), writer, names))
 
 
 def _value(value: Any, schema: Any, names: dict[str, Any]) -> Any:
@@ -97,26 +114,17 @@ def _value(value: Any, schema: Any, names: dict[str, Any]) -> Any:
     return value
 
 
-def _json(schema: Any) -> Encode:
-    from strandline.cli.schemas.decoding import json_validator
+def _protobuf(registry: Any, id: int, prefix: bytes) -> Encode:
+    from strandline.serde.protobuf import message_encoder
+    from strandline.serde.protobuf_schemas import SERIALIZED, message_classes
 
-    validate = json_validator(schema)
-
-    def encode(line: bytes) -> bytes:
-        validate(json.loads(line))
-        return line
-
-    return encode
-
-
-def _protobuf(kind: Any) -> Encode:
-    from google.protobuf.json_format import Parse
-
-    def encode(line: bytes) -> bytes:
-        # The first message of the file: an empty list of indexes.
-        return b"\0" + bytes(Parse(line, kind()).SerializeToString())
-
-    return encode
+    described = registry_result(registry, lambda each: each.by_id(id, SERIALIZED))
+    first = message_classes(described).get((0,))
+    if first is None:
+        raise Refused(f"the schema {id} has no message")
+    write = message_encoder(first)
+    head = prefix + write_indexes((0,))
+    return lambda line: write(head, json.loads(line))
 
 
 __all__ = ["Refused", "schema_writer"]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from strandline.cli.exit_codes import FAILED, NOT_FOUND, UNREACHABLE
+
+if TYPE_CHECKING:
+    from strandline.serde.registry.client import SchemaRegistry
 
 DEFAULT_URL: Final = "http://localhost:8081"
 _TIMEOUT_SECONDS: Final = 30.0
@@ -101,22 +104,41 @@ def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -
 
 def _access(options: argparse.Namespace) -> tuple[str, Any]:
     """The header of the login, and the context of TLS. Raises Refused if the settings cannot be used."""
-    from strandline.cli.given_settings import read_settings
     from strandline.node.tls_contexts import TlsContext
     from strandline.ports.tls import TlsError
-    from strandline.registry.service.listener_settings import listener_settings
+
+    settings = registry_client(options).settings
+    try:
+        context = None if settings.tls is None else TlsContext(settings.tls, is_server=False).context
+    except TlsError as error:
+        raise Refused(str(error), 2) from None
+    return settings.authorization or "", context
+
+
+def registry_client(options: argparse.Namespace) -> SchemaRegistry:
+    """The client of the registry that the options name. Raises Refused if the settings cannot be used."""
+    from strandline.cli.given_settings import read_settings
+    from strandline.serde.registry.client import SchemaRegistry
 
     try:
         given = read_settings(options.registry_config) if options.registry_config else {}
-        given = {key.removeprefix("schema.registry."): value for key, value in given.items()}
-        user = given.get("basic.auth.user.info", "")
-        tls = listener_settings(
-            {key: each for key, each in given.items() if key.startswith("ssl.")}, is_client=True
-        )
-        context = None if tls.tls is None else TlsContext(tls.tls, is_server=False).context
-    except (ValueError, TlsError) as error:
+        return SchemaRegistry({"max.retries": 0, **given, "url": options.registry})
+    except ValueError as error:
         raise Refused(str(error), 2) from None
-    return (f"Basic {base64.b64encode(user.encode()).decode()}" if user else ""), context
+
+
+def registry_result(registry: SchemaRegistry, call: Callable[[SchemaRegistry], Any]) -> Any:
+    """The result of a call. Raises Refused if the registry refuses or does not respond, SerdeError if it has not what
+    was asked for."""
+    from strandline.ports.tls import TlsError
+    from strandline.serde.errors import RegistryUnavailable, SchemaRegistryError
+
+    try:
+        return registry.blocking(call)
+    except RegistryUnavailable as error:
+        raise Refused(f"{error}; is the registry running, and is --registry right?", UNREACHABLE) from None
+    except (SchemaRegistryError, TlsError) as error:
+        raise Refused(str(error), FAILED) from None
 
 
 def in_path(name: str) -> str:

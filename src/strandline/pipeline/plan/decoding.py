@@ -34,8 +34,8 @@ _END: Final = "end_of_the_record"
 _NO_AVRO: Final = "the value is no Avro of the schema: "
 
 
-def decode_records(records: DataFrame, source: Source) -> DataFrame:
-    """Returns the rows of a source, from its records."""
+def decode_records(records: DataFrame, source: Source, *, waits: bool = True) -> DataFrame:
+    """Returns the rows of a source, from its records. Without `waits` a schema registry that is away is an error."""
     from pyspark.sql import functions as f
 
     if source.tombstones == "drop":
@@ -45,7 +45,7 @@ def decode_records(records: DataFrame, source: Source) -> DataFrame:
         failures.append(_failed(f.col("_value").isNull(), "the value is null: a tombstone"))
     match "registry" if source.decode.registry is not None else source.decode.format:
         case "registry":
-            records = _from_registry(records, source)
+            records = _from_registry(records, source, waits)
             columns = [f.col(f"{AVRO_DECODED}.*")]
             failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.col(AVRO_ERROR)))
         case "json":
@@ -108,20 +108,22 @@ def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Colu
     return records, _fields(source, AVRO_DECODED)
 
 
-def _from_registry(records: DataFrame, source: Source) -> DataFrame:
+def _from_registry(records: DataFrame, source: Source, waits: bool) -> DataFrame:
     """Decodes values of a registry; of a stream the source has decoded them already."""
     use = source.decode.registry
     assert use is not None
     if AVRO_DECODED in records.columns:
         return records
-    rows = records.withColumn("_found", decode_column("_value", "_headers", registry_reader(use)))
+    rows = records.withColumn(
+        "_found", decode_column("_value", "_headers", registry_reader(use, waits=waits))
+    )
     return rows.select(*ORIGIN, *avro_columns("_found."))
 
 
-def registry_reader(use: RegistryUse) -> RegistryValues:
+def registry_reader(use: RegistryUse, *, waits: bool = True) -> RegistryValues:
     """Returns how values are decoded, with the reader's schema of a source."""
     schema = None if use.schema is None else Schema(use.schema, use.schema_type)
-    return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message)
+    return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message, waits=waits)
 
 
 def avro_columns(prefix: str = "") -> list[Column]:

@@ -18,16 +18,17 @@ _ENCODED: Final = "_encoded"
 
 
 def encoded_rows(
-    rows: DataFrame, sink: Sink, columns: Sequence[str]
+    rows: DataFrame, sink: Sink, columns: Sequence[str], *, is_trial: bool
 ) -> tuple[DataFrame, DataFrame | None, Column]:
     """Returns the rows that are written, those that are not, with FAILURE, and the column of values. A stage without
-    the columns of a record's origin cannot have dead letters: there a row that does not fit stops the query."""
+    the columns of a record's origin cannot have dead letters: there a row that does not fit stops the query.
+    A trial registers no schema."""
     from pyspark.sql import functions as f
 
     use = sink.encode
     assert use is not None
     schema = None if use.schema is None else Schema(use.schema, use.schema_type)
-    writer = resolve_writer(use.settings, use.subject, schema=schema, message=use.message)
+    writer = resolve_writer(use.settings, use.subject, schema=schema, message=use.message, is_trial=is_trial)
     encoded = rows.withColumn(_ENCODED, encode_column(f.struct(*map(quoted, columns)), writer))
     data, error = f.col(f"{_ENCODED}.{DATA}"), f.col(f"{_ENCODED}.{ENCODE_ERROR}")
     if any(name not in rows.columns for name in ORIGIN):

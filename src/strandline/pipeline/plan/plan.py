@@ -100,6 +100,9 @@ class PipelinePlan:
         """Raises SpecError for the first stage with a mistake. With `mistakes` it goes on: those of all stages are put
         there, and `stages` lacks the wrong ones and all that read them."""
         silence_query_errors()
+        self._is_trial = (
+            mistakes is not None
+        )  # nothing is to run: no schema is registered, no registry waited for
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
@@ -148,9 +151,10 @@ class PipelinePlan:
         where = f"sources.{source.name}"
         with self._mistakes_at(Text("", source.line), f"{where}.decode"):
             check_options(self._session, source)
-            rows = decode_records(self._records(source), source)
+            waits = not self._is_trial
+            rows = decode_records(self._records(source), source, waits=waits)
             if self._spec.is_retried(source):
-                rows = rows.unionByName(decode_records(self._retried(source), source))
+                rows = rows.unionByName(decode_records(self._retried(source), source, waits=waits))
         if source.is_table:
             return rows.where(f"{FAILURE} IS NULL").drop(FAILURE)
         return self._with_finish(rows, source.finish, where)
@@ -202,9 +206,8 @@ class PipelinePlan:
             text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
             raise self._error(source.line, text)
         if source.decode.registry is not None:
-            registry_reader(
-                source.decode.registry
-            )  # Spark would bury the reason in a traceback of another process.
+            # Spark would bury the reason in a traceback of another process.
+            registry_reader(source.decode.registry, waits=not self._is_trial)
             options = {**options, **source.decode.registry.options()}
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
@@ -316,7 +319,7 @@ class PipelinePlan:
                 value = record_bytes(rows, sink.value)
         if sink.encode is not None:
             with self._mistakes_at(Text("", sink.line), f"sink {sink.target}: encode"):
-                rows, letters, value = encoded_rows(rows, sink, own)
+                rows, letters, value = encoded_rows(rows, sink, own, is_trial=self._is_trial)
             if letters is not None:
                 self._sink_letters[sink.line] = dead_letter_records(
                     letters, self._spec.dead_letters, self._spec.name, self._spec.retry

@@ -39,8 +39,8 @@ class ListenerSettings:
     realm: str | None = None
 
 
-def listener_settings(given: Mapping[str, str], *, is_client: bool = False) -> ListenerSettings:
-    """From keys and values; ValueError for what is not known or has no meaning. A client may have no key."""
+def listener_settings(given: Mapping[str, str]) -> ListenerSettings:
+    """From keys and values; ValueError for what is not known or has no meaning."""
     known = {**_TLS_DEFAULTS, **_LOGIN_DEFAULTS}
     for key in given:
         if key not in known:
@@ -51,7 +51,7 @@ def listener_settings(given: Mapping[str, str], *, is_client: bool = False) -> L
         raise ValueError(f"authentication.method={method}: one of {', '.join(_METHODS)}")
     realm = str(values["authentication.realm"]) if method == "BASIC" else None
     has_key = any(key in given for key in ("ssl.keystore.location", "ssl.keystore.key"))
-    if not has_key and not (is_client and given):
+    if not has_key:
         return ListenerSettings(None, realm)
     return ListenerSettings(_tls(values), realm)
 

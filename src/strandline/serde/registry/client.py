@@ -31,7 +31,7 @@ from strandline.serde.errors import (
 )
 from strandline.serde.real_ports import real_clock, real_tls, real_web, run_blocking
 from strandline.serde.registry.schemas import RegisteredSchema, Schema
-from strandline.serde.registry.settings import read_registry_settings
+from strandline.serde.registry.settings import RegistryClientSettings, read_registry_settings
 
 T = TypeVar("T")
 
@@ -48,7 +48,10 @@ class SchemaRegistry:
     def __init__(self, settings: str | Mapping[str, Any], *, web: Web | None = None) -> None:
         """Takes a URL, or settings by Confluent's names: `url`, `basic.auth.user.info`, `ssl.ca.location` and others.
         Raises ValueError for those that cannot be used."""
-        self.settings = read_registry_settings(settings)
+        self._begin(read_registry_settings(settings), web)
+
+    def _begin(self, settings: RegistryClientSettings, web: Web | None) -> None:
+        self.settings = settings
         self._web = web
         self._clock: Clock | None = None
         self._tls: Tls | None = None
@@ -64,8 +67,7 @@ class SchemaRegistry:
         return {"settings": self.settings}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__("http://unused")  # type: ignore[misc]
-        self.settings = state["settings"]
+        self._begin(state["settings"], None)
 
     def use_ports(self, web: Web | None, clock: Clock) -> None:
         """Uses the ports of the client that this registry is for, unless it has some already."""
