@@ -72,8 +72,9 @@ sim: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch --soak
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security \
-		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py tests/compat/test_faults.py \
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security tests/mirror \
+		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py \
+		tests/compat/test_faults.py tests/compat/test_fault_guide.py \
 		tests/compat/test_alerts_of_disks_and_leaders.py tests/registry/test_clusters.py \
 		tests/system/cluster/test_orderly_restarts.py tests/system/cluster/test_cut_links.py \
 		tests/system/long_run tests/system/torture \

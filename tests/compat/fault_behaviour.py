@@ -1,23 +1,26 @@
-"""What clients do under each fault, with their own defaults: the table of docs/guides/faults.md.
+"""What clients do under each fault, with their own defaults: the tables of docs/guides/faults.md.
 
-`python -m tests.compat.fault_behaviour` prints it.
+`python -m tests.compat.fault_behaviour` prints the table of writes, with `commits` that of commits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import Any, Final
 
 import confluent_kafka
-import kafka
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import BrokerProcess, running_broker
+from strandline.testing.faults import BrokerFault
 from tests.compat.clients.java_client import JavaClient
+from tests.compat.clients.kafka_python_client import KafkaConsumer, KafkaProducer
 from tests.compat.records import Sample
 from tests.oracle.java_worker import JavaWorker
 
@@ -57,7 +60,7 @@ def aiokafka(broker: BrokerProcess, topic: str) -> None:
 
 
 def kafka_python(broker: BrokerProcess, topic: str) -> None:
-    producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     try:
         producer.send(topic, b"x").get(60)
     finally:
@@ -118,11 +121,131 @@ def column(broker: BrokerProcess, write: Callable[[BrokerProcess, str], None]) -
     return {fault: behaviour(broker, write, fault) for fault in FAULTS}
 
 
-def table_in(text: str) -> dict[str, dict[str, str]]:
-    """The table of the guide: for each client, what it says of each fault."""
+# Commits
+
+COMMIT_FAULTS: Final[dict[str, dict[str, Any]]] = {
+    "error NOT_COORDINATOR": {"kind": "error", "error": "NOT_COORDINATOR"},
+    "error COORDINATOR_LOAD_IN_PROGRESS": {"kind": "error", "error": "COORDINATOR_LOAD_IN_PROGRESS"},
+    "error REBALANCE_IN_PROGRESS": {"kind": "error", "error": "REBALANCE_IN_PROGRESS"},
+    "error UNKNOWN_MEMBER_ID": {"kind": "error", "error": "UNKNOWN_MEMBER_ID"},
+    "drop_request": {"kind": "drop_request"},
+    "drop_response": {"kind": "drop_response"},
+    "disconnect": {"kind": "disconnect"},
+    "disconnect, applied": {"kind": "disconnect", "applied": True},
+    "tear": {"kind": "tear", "bytes": 7},
+}
+Ready = Callable[[], None]
+
+
+def librdkafka_commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
+    settings = {"group.id": topic, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = confluent_kafka.Consumer({**broker.librdkafka_settings, **settings})
+    consumer.subscribe([topic])
+    try:
+        while (message := consumer.poll(1.0)) is None or message.error() is not None:
+            pass
+        ready()
+        consumer.commit(message, asynchronous=False)
+    finally:
+        consumer.close()
+
+
+def aiokafka_commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
+    async def main() -> None:
+        async with AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=broker.bootstrap,
+            group_id=topic,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        ) as consumer:
+            await consumer.getone()
+            ready()
+            await consumer.commit()
+
+    asyncio.run(main())
+
+
+def kafka_python_commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=broker.bootstrap,
+        group_id=topic,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+    )
+    try:
+        next(consumer)
+        ready()
+        consumer.commit()
+    finally:
+        consumer.close()
+
+
+def strandline_commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
+    settings = {"group.id": topic, "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+    with Consumer({**broker.client_settings, **settings}) as consumer:
+        consumer.subscribe([topic])
+        while not consumer.poll(1.0):
+            pass
+        ready()
+        consumer.commit()
+
+
+COMMITTERS: Final = {
+    "librdkafka": librdkafka_commit,
+    "aiokafka": aiokafka_commit,
+    "kafka-python": kafka_python_commit,
+    "strandline": strandline_commit,
+}
+
+
+def commit_behaviour(
+    broker: BrokerProcess, run: Callable[[BrokerProcess, str, Ready], None], fault: str
+) -> str:
+    """What became of the commit of one record whose first OffsetCommit request was struck."""
+    topic = f"commit-{next(_numbers)}"
+    with Producer(broker.client_settings) as producer:
+        producer.send(topic, b"x").result(30)
+    options = dict(COMMIT_FAULTS[fault])
+    kind = options.pop("kind")
+    struck: list[BrokerFault] = []
+    outcome = ["succeeds"]
+
+    def ready() -> None:
+        struck.append(getattr(broker.faults, kind)(api="OffsetCommit", group=topic, **options))
+
+    def commit() -> None:
+        try:
+            run(broker, topic, ready)
+        except Exception as error:
+            outcome[0] = f"raises {type(error).__name__}"
+
+    committing = threading.Thread(target=commit)
+    committing.start()
+    deadline = time.monotonic() + 60
+    while not struck or not struck[0].fired:
+        assert time.monotonic() < deadline, f"{fault}: no commit within 60 s"
+        time.sleep(0.01)
+    if kind in _SILENT:
+        struck[0].clear()
+    committing.join(60)
+    assert not committing.is_alive(), f"{fault}: still not done after 60 s"
+    struck[0].clear()
+    with Admin(broker.client_settings) as admin:
+        found = any(offset.offset == 1 for offset in admin.list_group_offsets(topic).values() if offset)
+    return f"{outcome[0]}, {'committed' if found else 'not committed'}"
+
+
+def commit_column(broker: BrokerProcess, run: Callable[[BrokerProcess, str, Ready], None]) -> dict[str, str]:
+    return {fault: commit_behaviour(broker, run, fault) for fault in COMMIT_FAULTS}
+
+
+def table_in(text: str, name: str) -> dict[str, dict[str, str]]:
+    """A table of the guide: for each client, what it says of each fault."""
     rows = [
         [cell.strip() for cell in line.strip("|\n ").split("|")]
-        for line in text.partition("<!-- behaviour -->")[2].partition("<!-- end -->")[0].splitlines()
+        for line in text.partition(f"<!-- {name} -->")[2].partition("<!-- end -->")[0].splitlines()
         if line.startswith("|") and "---" not in line
     ]
     head, *body = rows
@@ -138,6 +261,10 @@ def main() -> None:
     from tests.oracle.fetch import JAVA, KAFKA_JARS
     from tests.oracle.require import require
 
+    if "commits" in sys.argv:
+        with running_broker() as broker:
+            show(COMMIT_FAULTS, {name: commit_column(broker, run) for name, run in COMMITTERS.items()})
+        return
     with (
         running_broker() as broker,
         JavaWorker(
@@ -146,9 +273,13 @@ def main() -> None:
     ):
         columns = {name: column(broker, write) for name, write in PYTHON_CLIENTS.items()}
         columns["java"] = column(broker, java(worker))
+    show(FAULTS, columns)
+
+
+def show(faults: Iterable[str], columns: Mapping[str, Mapping[str, str]]) -> None:
     print(f"| fault | {' | '.join(columns)} |")
     print(f"| --- |{' --- |' * len(columns)}")
-    for fault in FAULTS:
+    for fault in faults:
         print(f"| `{fault}` | {' | '.join(found[fault] for found in columns.values())} |")
 
 

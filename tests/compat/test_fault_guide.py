@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from strandline.testing import BrokerProcess, running_broker
-from tests.compat.fault_behaviour import FAULTS, PYTHON_CLIENTS, column, java, table_in
+from tests.compat.fault_behaviour import (
+    COMMIT_FAULTS,
+    COMMITTERS,
+    FAULTS,
+    PYTHON_CLIENTS,
+    column,
+    commit_column,
+    java,
+    table_in,
+)
 from tests.oracle.java_worker import JavaWorker
 
+IS_SOAK = os.environ.get("STRANDLINE_SOAK") == "1"
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "faults.md"
 
 
@@ -22,12 +33,19 @@ def broker() -> Iterator[BrokerProcess]:
 
 @pytest.mark.parametrize("client", PYTHON_CLIENTS)
 def test_clients_behave_as_the_guide_says(broker: BrokerProcess, client: str) -> None:
-    said = table_in(GUIDE.read_text())[client]
+    said = table_in(GUIDE.read_text(), "writes")[client]
     assert set(said) == set(FAULTS)
     assert column(broker, PYTHON_CLIENTS[client]) == said
+
+
+@pytest.mark.parametrize("client", COMMITTERS if IS_SOAK else ("librdkafka",))
+def test_commits_end_as_the_guide_says(broker: BrokerProcess, client: str) -> None:
+    said = table_in(GUIDE.read_text(), "commits")[client]
+    assert set(said) == set(COMMIT_FAULTS)
+    assert commit_column(broker, COMMITTERS[client]) == said
 
 
 @pytest.mark.oracle
 @pytest.mark.xdist_group("apache-kafka")
 def test_java_behaves_as_the_guide_says(broker: BrokerProcess, java_worker: JavaWorker) -> None:
-    assert column(broker, java(java_worker)) == table_in(GUIDE.read_text())["java"]
+    assert column(broker, java(java_worker)) == table_in(GUIDE.read_text(), "writes")["java"]

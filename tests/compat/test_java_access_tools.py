@@ -116,4 +116,4 @@ def test_tokens_are_made_renewed_described_and_expired(run: Run) -> None:
     assert row[0] in described
     run("DelegationTokenCommand", "--renew", "--renew-time-period", "-1", "--hmac", secret)
     run("DelegationTokenCommand", "--expire", "--expiry-time-period", "-1", "--hmac", secret)
-    assert row[0] not in run("DelegationTokenCommand", "--describe")
+    assert row[0] not in run("DelegationTokenCommand", "--describe", "--owner-principal", "User:carol")

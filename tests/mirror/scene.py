@@ -85,6 +85,7 @@ class Scene:
     def __init__(self, directory: Path, **bootstrap: str) -> None:
         self.directory = directory
         self.bootstrap = bootstrap
+        self.librdkafka: dict[str, dict[str, str]] = {}  # more settings for the tests' own clients, by alias
         self._mirrors: list[MirrorProcess] = []
 
     def config(self, properties: Mapping[str, str], name: str = "mirror.properties") -> Path:
@@ -162,6 +163,7 @@ class Scene:
                 "enable.partition.eof": True,
                 "allow.auto.create.topics": False,
                 "log_level": 0,
+                **self.librdkafka.get(alias, {}),
             }
         )
         try:

@@ -10,6 +10,7 @@ from confluent_kafka import Message
 
 from strandline.testing.clusters import wait_until
 from tests.mirror.scene import Scene, values_of
+from tests.properties.effort import in_soak
 
 
 def in_order(messages: list[Message]) -> dict[int, list[str]]:
@@ -74,6 +75,7 @@ def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
     assert in_order(copied) == in_order(two.read("east", "killed", len(written)))
 
 
+@in_soak
 def test_two_processes_share_the_work_and_one_takes_over(two: Scene) -> None:
     two.create_topic("east", "shared", 6)
     config = two.config({"east->west.enabled": "true", "east->west.topics": "shared"})
@@ -116,6 +118,7 @@ def test_aborted_transactions_of_the_source_are_not_copied(two: Scene) -> None:
     assert copied == [f"{number}-{each}" for number in (0, 2, 4) for each in range(10)]
 
 
+@in_soak
 def test_second_process_of_one_name_ends_the_first_with_a_clear_line(two: Scene) -> None:
     two.create_topic("east", "named", 1)
     config = two.config({"east->west.enabled": "true", "east->west.topics": "named"})

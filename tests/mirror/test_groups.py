@@ -10,6 +10,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions as GroupOffsets
 from strandline.mirror.mm2_records import Checkpoint
 from strandline.testing.clusters import wait_until
 from tests.mirror.scene import Scene, values_of
+from tests.properties.effort import in_soak
 
 SYNCED = {"east->west.enabled": "true", "sync.group.offsets.enabled": "true"}
 
@@ -95,6 +96,7 @@ def test_checkpoints_are_exact_after_a_restart_too(two: Scene) -> None:
     assert values_of(copied)[60] == "v60"
 
 
+@in_soak
 def test_group_that_reads_at_the_target_is_left_alone_and_told(two: Scene) -> None:
     two.create_topic("east", "active", 1)
     config = two.config({**SYNCED, "east->west.topics": "active"})

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
 from strandline.testing.clusters import wait_until
-from tests.mirror.scene import Scene, values_of
+from strandline.testing.process import BrokerProcess, running_broker
+from tests.mirror.scene import Scene, scene, values_of
+from tests.properties.effort import in_soak
 
 FLOW = {"east->west.enabled": "true"}
 
@@ -46,6 +49,7 @@ def test_records_deleted_before_they_were_copied_are_told(two: Scene) -> None:
     assert (event["kind"], event["first_offset"], event["offset_count"]) == ("deleted-before-copied", 10, 15)
 
 
+@in_soak
 def test_topic_that_is_created_again_is_copied_from_its_beginning_and_told(two: Scene) -> None:
     two.create_topic("east", "again", 1)
     config = two.config({**FLOW, "east->west.topics": "again"})
@@ -100,6 +104,7 @@ def test_partitions_that_are_added_are_copied(two: Scene) -> None:
     assert len(copied) == 31
 
 
+@in_soak
 def test_gaps_of_compaction_are_copied_and_translated(two: Scene) -> None:
     two.create_topic(
         "east", "compacted", 1, cleanup_policy="compact", segment_bytes="1048576",
@@ -160,6 +165,7 @@ def test_other_records_in_the_copy_are_told_and_offsets_stay_exact(two: Scene) -
     wait_until(lambda: kinds(two, config, "east.mixed-0") == ["target-not-empty", "foreign-records"], 30)
 
 
+@in_soak
 def test_cut_link_and_a_flood_afterwards_are_copied_at_the_allowed_rate(two: Scene) -> None:
     two.create_topic("east", "flood", 1)
     config = two.config({**FLOW, "east->west.topics": "flood", "strandline.transaction.bytes": "20000"})
@@ -213,3 +219,35 @@ def test_wrong_cluster_id_is_refused(two: Scene) -> None:
     done = two.command("--config", str(config))
     assert done.returncode == 1
     assert "INCONSISTENT_CLUSTER_ID" in done.stderr
+
+
+def test_missing_rights_are_told_in_one_line_and_tried_again(east: BrokerProcess, tmp_path: Path) -> None:
+    with (
+        running_broker(acls=[]) as denying,
+        scene(tmp_path, east=east.bootstrap, west=denying.bootstrap) as two,
+    ):
+        mirror = two.mirror(two.config({**FLOW, "east->west.topics": "denied"}))
+        mirror.start()
+        wait_until(lambda: "AUTHORIZATION_FAILED" in mirror.text, 30)
+        time.sleep(2)
+        lines = [line for line in mirror.text.splitlines() if "AUTHORIZATION_FAILED" in line]
+        assert len(lines) == 1, lines
+        assert "trying again" in lines[0]
+        assert mirror.stop() == 0
+
+
+@in_soak
+def test_target_that_is_not_there_is_told_and_waited_for(east: BrokerProcess, tmp_path: Path) -> None:
+    with (
+        running_broker(group_min_session_timeout_ms=1000) as late,
+        scene(tmp_path, east=east.bootstrap, west=late.bootstrap) as two,
+    ):
+        late.kill()
+        two.create_topic("east", "awaited", 1)
+        two.produce("east", "awaited", ["a"])
+        config = two.config({**FLOW, "east->west.topics": "awaited", "west.default.api.timeout.ms": "2000"})
+        mirror = two.mirror(config)
+        mirror.start()
+        wait_until(lambda: "trying again" in mirror.text, 30)
+        late.start()
+        assert values_of(two.read("west", "east.awaited", 1)) == ["a"]

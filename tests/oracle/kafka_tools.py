@@ -24,6 +24,7 @@ MAIN_CLASSES = {
     "ConfigCommand": "kafka.admin.ConfigCommand",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "ConsoleProducer": "org.apache.kafka.tools.ConsoleProducer",
+    "ConsumerPerformance": "org.apache.kafka.tools.ConsumerPerformance",
     "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "DelegationTokenCommand": "org.apache.kafka.tools.DelegationTokenCommand",
     "DeleteRecordsCommand": "org.apache.kafka.tools.DeleteRecordsCommand",

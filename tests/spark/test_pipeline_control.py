@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from strandline.client.sync import Admin, Producer
 from strandline.pipeline.runtime.runner import Runner
 from strandline.pipeline.runtime.stop_request import status, stop
 from strandline.pipeline.spec.reader import load
+from tests.json_shapes import checked_lines
 from tests.spark.topics import rows_of
 
 SPEC = """
@@ -63,7 +63,8 @@ def test_stop_ends_after_the_batch_and_the_next_run_goes_on(
         assert time.monotonic() < deadline, "nothing was written"
         time.sleep(0.1)
     fill(bootstrap, topic, range(120, 240))
-    assert json.loads(command("status", path, "--json").stdout)["state"] == "running"
+    shown = command("status", path, "--json").stdout
+    assert checked_lines(shown, ["pipeline", "status", str(path)])[0]["state"] == "running"
     stopped = command("stop", path)
     assert stopped.returncode == 0, stopped.stderr
     thread.join(WAIT_SECONDS_MAX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from strandline.cli.exit_codes import INTERRUPTED, UNREACHABLE
+from strandline.cli.main import main
 from strandline.client import ConsumerRecord
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import Cluster
@@ -95,6 +97,16 @@ def test_a_second_ctrl_c_is_quick_and_leaves_nothing() -> None:
         assert time.monotonic() - began < 3
         assert not home.exists()
         wait_until(lambda: not any(is_alive(pid) for pid in pids), 10)
+
+
+def test_the_banner_of_a_cluster_shows_commands_of_ours(tmp_path: Path) -> None:
+    with command(*up("--data", str(tmp_path / "a cluster"))) as running:
+        told = running.wait_for("strandline stop --node 1")
+        typed = shlex.split(told.partition("#")[0])
+        assert typed[0] == "strandline"
+        assert main(typed[1:]) == 0
+        running.wait_for("node 1 has ended; start it again with: strandline server --config ")
+        assert running.stop() == 0
 
 
 def test_a_node_that_dies_is_told_with_the_command_that_starts_it(tmp_path: Path) -> None:

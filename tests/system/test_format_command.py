@@ -55,6 +55,18 @@ def test_standalone_begins_a_quorum_of_one(tmp_path: Path) -> None:
     assert directory_id(tmp_path / "b") != directory_id(tmp_path / "a")
 
 
+def test_the_command_for_other_nodes_of_the_quorum_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert formatted(config(tmp_path), "--standalone") == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    typed = line.partition(": strandline ")[2].removesuffix("--config ...").split()
+    other = tmp_path / "other"
+    other.mkdir()
+    assert main([*typed, "--config", str(config(other))]) == 0
+    assert not (other / "a" / SNAPSHOT).exists(), "it is no voter yet"
+
+
 def test_voters_are_where_the_metadata_log_is(tmp_path: Path) -> None:
     assert formatted(config(tmp_path, metadata_log_dir=f"{tmp_path}/c"), "--standalone") == 0
     assert (tmp_path / "c" / SNAPSHOT).exists()

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
+from tests.json_shapes import checked_lines
 from tests.scraping import read, samples_of
 from tests.system.commands import command
 
@@ -160,9 +161,10 @@ def test_a_consumer_without_commits_comes_to_be_stopped(broker: BrokerProcess) -
 
 def test_a_probe_writes_reads_back_and_commits(broker: BrokerProcess) -> None:
     bootstrap = ("--bootstrap-server", broker.bootstrap)
-    with command("probe", *bootstrap, "--count", "3", "--interval", "0.1", "--json") as running:
+    probe = ("probe", *bootstrap, "--count", "3", "--interval", "0.1", "--json")
+    with command(*probe) as running:
         assert running.wait() == 0
-        looks = [json.loads(line) for line in running.out]
+        looks = checked_lines("\n".join(running.out), probe)
     assert [each["offset"] for each in looks] == [0, 1, 2]
     assert all(each[f"{step}_ms"] > 0 for each in looks for step in ("produce", "read_back", "commit"))
     with command("probe", *bootstrap, "--interval", "0.1", "--metrics-port", "0") as running:

@@ -190,6 +190,21 @@ def test_faults_end_with_the_life_of_the_broker() -> None:
             _ = fault.fired
 
 
+def test_faults_strike_over_tls_and_after_a_login_too() -> None:
+    with running_broker(security="SASL_SSL") as secured:
+        with Admin(secured.client_settings) as admin:
+            admin.create_topic("t", partitions=1)
+        faults = secured.faults
+        with (
+            faults.tear("Produce", bytes=9) as torn,
+            faults.error("Produce", "NOT_LEADER_OR_FOLLOWER") as refused,
+            faults.disconnect("Produce", applied=True) as cut,
+        ):
+            assert write(secured, "t") == [0]
+            for fault in (torn, refused, cut):
+                fault.assert_fired(1)
+
+
 def test_wrong_description_is_an_error_at_once(faults: BrokerFaults) -> None:
     with pytest.raises(FaultError, match="do you mean"):
         faults.disconnect("Produkt")

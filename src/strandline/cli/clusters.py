@@ -209,7 +209,8 @@ def _greeting(
         f"{registry}"
         f"Try:\n"
         f"  echo hello | strandline produce greetings{where_option(cluster.brokers[0].bootstrap)}\n"
-        f"  kill -9 {cluster.nodes[0].pid}   # and watch the table\n"
+        f"  strandline stop --node {cluster.nodes[0].node_id} --data {shlex.quote(str(cluster.home))}"
+        "   # and watch the table\n"
         f"Stop with Ctrl-C."
     )
 

@@ -35,6 +35,7 @@ _SUBJECTS: Final = {
     "tokens": "TokenAdmin",
 }
 
+
 Work = Callable[["Admin", argparse.Namespace], Awaitable[int]]
 
 
@@ -69,6 +70,8 @@ def add_connection(parser: argparse.ArgumentParser, *, timeout_s: float = 30.0) 
 def settings_of(options: argparse.Namespace, kind: str = "admin") -> dict[str, str]:
     """The client settings that the options, the environment and the context say, for a kind of client: "admin",
     "producer" or "consumer". A setting that only another kind of client has is left out."""
+    from strandline.client.config.kinds import is_of_another_kind
+
     found = _context_settings(options)
     if options.command_config is not None:
         found |= _file_settings(options.command_config)
@@ -81,7 +84,7 @@ def settings_of(options: argparse.Namespace, kind: str = "admin") -> dict[str, s
         found[key.strip()] = value.strip()
     found.setdefault("bootstrap.servers", DEFAULT_BOOTSTRAP)
     found.setdefault("client.id", "strandline-cli")
-    return {key: value for key, value in found.items() if not _is_of_another_kind(key, kind)}
+    return {key: value for key, value in found.items() if not is_of_another_kind(key, kind)}
 
 
 def _context_settings(options: argparse.Namespace) -> dict[str, str]:
@@ -104,17 +107,6 @@ def _file_settings(path: str) -> dict[str, str]:
             return {each.key: each.value for each in parse_properties(file.read())}
     except (OSError, UnicodeDecodeError, MalformedProperties) as error:
         raise usage(f"--command-config {path} cannot be read: {error}") from error
-
-
-def _is_of_another_kind(key: str, kind: str) -> bool:
-    """True for a setting that this kind of client does not have, and another has."""
-    keys = {each: _known_keys(each) for each in ("admin", "producer", "consumer")}
-    return key not in keys[kind] and any(key in known for known in keys.values())
-
-
-def _known_keys(kind: str) -> frozenset[str]:
-    module = import_module(f"strandline.client.config.{kind}_keys")
-    return frozenset(key.name for key in getattr(module, f"{kind.upper()}_KEYS"))
 
 
 def admin_client(options: argparse.Namespace, subjects: Sequence[str]) -> Any:

@@ -62,7 +62,9 @@ def format_node(options: argparse.Namespace) -> int:
         return 0
     for path in formatted:
         print(f"formatted {path} for node {config.node_id} of cluster {cluster_id}")
-    print(f"Give the other nodes the same: strandline format --cluster-id {cluster_id} --config ...")
+    # Whoever comes to a quorum that one controller begins is no voter of it yet.
+    others = " --no-initial-controllers" if options.standalone else ""
+    print(f"Give the other nodes the same: strandline format --cluster-id {cluster_id}{others} --config ...")
     return 0
 
 

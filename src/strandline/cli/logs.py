@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from strandline.cli.arguments import offset
 from strandline.cli.connection import add_connection, run
 from strandline.cli.failures import fail
+from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
     from strandline.client import Admin
@@ -85,8 +86,40 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
     at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
     add_connection(at)
-    for parser in (dump, verify, repair, scrub, at):
-        parser.add_argument("--json", action="store_true", help="print JSON, an object a line")
+    _add_shapes(dump, verify, repair, scrub, at)
+
+
+def _add_shapes(
+    dump: argparse.ArgumentParser,
+    verify: argparse.ArgumentParser,
+    repair: argparse.ArgumentParser,
+    scrub: argparse.ArgumentParser,
+    at: argparse.ArgumentParser,
+) -> None:
+    """Adds `--json` to each action."""
+    add_json(
+        dump,
+        {"file": "text", "error?": "text", "records?": [{"<field>": "any"}], "<field>": "any"},
+        lines=True,
+    )
+    findings = [{"severity": "text", "file": "text", "what": "text", "<field>": "any"}]
+    add_json(verify, {"directory": "text", "errors": "number", "findings": findings}, lines=True)
+    add_json(
+        repair,
+        {
+            "directory": "text",
+            "dry_run": "flag",
+            "recovery_point": "number?",
+            "done": ["text"],
+            "left": ["text"],
+        },
+    )
+    add_json(
+        scrub, {"directory": "text", "damaged": "number", "findings": ["text"], "<field>": "any"}, lines=True
+    )
+    add_json(
+        at, {"topic": "text", "partition": "number", "offset": "number", "timestamp": "number?"}, lines=True
+    )
 
 
 def call(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.cli.arguments import port, seconds
 from strandline.cli.exit_codes import FAILED, UNREACHABLE
+from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
     from strandline.client import Consumer, Producer
@@ -46,7 +47,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics-port", type=port, help="offer /metrics for Prometheus there; 0 takes a free port"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each record")
+    add_json(
+        parser,
+        {
+            "partition": "text",
+            "offset": "number",
+            "produce_ms": "number",
+            "read_back_ms": "number",
+            "commit_ms": "number",
+        },
+        lines=True,
+    )
 
 
 def call(options: argparse.Namespace) -> int:

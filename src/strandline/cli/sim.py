@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from strandline.cli.arguments import seconds
+from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
     from strandline.sim.search.run import RunResult
@@ -21,12 +22,24 @@ if TYPE_CHECKING:
 
 # How often a search tries the scenarios of each speed: one of how many seeds.
 _EVERY = {"fast": 1, "slow": 3, "rare": 5}
+_RUN_SHAPE = {
+    "scenario": "text",
+    "seed": "number",
+    "verdict": "text",
+    "message": "text",
+    "trace_hash": "text",
+    "virtual_s": "number",
+    "cpu_s": "number",
+    "acknowledged": "number",
+    "faults": {"<fault>": "number"},
+    "events": [{"<field>": "any"}],
+}
 
 
 def add_arguments(sim: argparse.ArgumentParser) -> None:
     actions = sim.add_subparsers(dest="action", required=True, metavar="ACTION")
     listed = actions.add_parser("list", help="name the scenarios")
-    listed.add_argument("--json", action="store_true", help="print a JSON object for each scenario")
+    add_json(listed, {"name": "text", "speed": "text", "workloads": ["text"], "about": "text"}, lines=True)
     run = actions.add_parser(
         "run",
         help="search for violations with many seeds",
@@ -40,7 +53,7 @@ def add_arguments(sim: argparse.ArgumentParser) -> None:
         "--seconds", type=seconds, metavar="SECONDS", help="begin no run after that many seconds"
     )
     run.add_argument("--workers", type=_count, default=1, metavar="N", help="processes (default: 1)")
-    run.add_argument("--json", action="store_true", help="print a JSON object for each run")
+    add_json(run, _RUN_SHAPE, lines=True)
     replay = actions.add_parser(
         "replay",
         help="run one seed again, and tell what happened",
@@ -51,7 +64,7 @@ def add_arguments(sim: argparse.ArgumentParser) -> None:
     replay.add_argument("--scenario", metavar="SCENARIO", help="a name or a .toml file")
     replay.add_argument("--shrink", action="store_true", help="find fewer faults that fail in the same way")
     replay.add_argument("--faults", metavar="FILE", help="take the faults from a file that --shrink printed")
-    replay.add_argument("--json", action="store_true", help="print a JSON object")
+    add_json(replay, {**_RUN_SHAPE, "enough?": [{"<field>": "any"}]})
 
 
 def _seed(text: str) -> int:

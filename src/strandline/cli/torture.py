@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import shlex
 import shutil
 
@@ -69,11 +70,9 @@ def call(options: argparse.Namespace) -> int:
     for name in options.fault:
         if name not in BY_NAME:
             raise CommandError(f"there is no fault {name}; there is {', '.join(BY_NAME)}", USAGE)
-    words = shlex.split(options.command)
-    if not words or shutil.which(words[0]) is None:
-        raise CommandError(
-            f"--command: {words[0] if words else 'nothing'} is no program that can be run", USAGE
-        )
+    _check_command(options.command)
+    # Nodes are killed here on purpose: what our own clients think of that is for nobody.
+    logging.getLogger("strandline").addHandler(logging.NullHandler())
     chosen = [BY_NAME[name] for name in options.fault] or list(TRIALS)
     failed = survived = 0
     with torture(
@@ -94,3 +93,15 @@ def call(options: argparse.Namespace) -> int:
     if not options.json:
         print(f"{survived} survived, {failed} failed, {len(chosen) - survived - failed} skipped")
     return FAILED if failed else DONE
+
+
+def _check_command(command: str) -> None:
+    """Raises CommandError before anything is started for a command that cannot be run."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise CommandError(f"--command: {error}", USAGE) from error
+    if not words:
+        raise CommandError("say how your program is started, with --command", USAGE)
+    if shutil.which(words[0]) is None:
+        raise CommandError(f"--command: {words[0]} is no program that can be run", USAGE)

@@ -57,7 +57,11 @@ class Lab:
             {"bootstrap.servers": stage.bootstrap}, world=stage.client_world("admin")
         ) as admin:
             replicas = tuple(range(1, scenario.replication_factor + 1))
-            topic = NewTopic(name=TOPIC, assignment={0: replicas}, configs=dict(scenario.topic))
+            topic = (
+                NewTopic(name=TOPIC, partitions=1, replication_factor=len(replicas), configs=scenario.topic)
+                if scenario.is_placed_by_cluster
+                else NewTopic(name=TOPIC, assignment={0: replicas}, configs=scenario.topic)
+            )
             await admin.create_topics([topic])
         await self._until(self._is_ready, "the topic's replicas to be in sync")
         self._began_at = stage.now()
@@ -117,6 +121,11 @@ class Lab:
     def coordinator(self) -> int:
         """The broker that coordinates all groups; the scenario gives the offsets topic one partition."""
         return self.stage.view(OFFSETS_TOPIC, 0).leader
+
+    @property
+    def controller(self) -> int:
+        """The active controller."""
+        return self.stage.active_controller()
 
     # Clients
 

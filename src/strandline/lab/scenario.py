@@ -28,7 +28,8 @@ class LabScenario:
     brokers: int = 3
     controllers: int = 1
     replication_factor: int = 3
-    racks: tuple[str, ...] = ()
+    racks: tuple[str, ...] = ()  # of the brokers, in their order
+    is_placed_by_cluster: bool = False  # the controller chooses the replicas; otherwise they are 1, 2, 3…
     topic: Mapping[str, str] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
     producer: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +45,7 @@ class LabScenario:
 
 
 # The packages of `scenarios`, in the order in which they are listed.
-GROUPS: Final = ("leader_failure", "producer_loss", "replication", "idempotence")
+GROUPS: Final = ("leader_failure", "producer_loss", "architecture", "replication", "idempotence")
 
 
 def names() -> list[str]:

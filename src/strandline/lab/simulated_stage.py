@@ -110,6 +110,13 @@ class SimulatedStage:
             return ()
         return tuple(sorted(each.node_id for each in controller.broker.image.brokers.values() if each.fenced))
 
+    def active_controller(self) -> int:
+        """The controller that leads the metadata quorum; -1 if none does."""
+        for number, node in self.world.nodes.items():
+            if number >= FIRST_CONTROLLER and node.is_running and _leads(node):
+                return number
+        return -1
+
     def view(self, topic: str, partition: int) -> PartitionView:
         controller = self._controller()
         known = controller and controller.broker.image.topics.get(topic)
@@ -143,13 +150,21 @@ class SimulatedStage:
         )
 
     def _controller(self) -> SimulatedNode | None:
-        """The running controller that has heard of the most."""
+        """The active controller, or another one that runs."""
+        active = self.world.nodes.get(self.active_controller())
+        if active is not None:
+            return active
         running = [
             node
             for number, node in self.world.nodes.items()
             if number >= FIRST_CONTROLLER and node.is_running and hasattr(node.broker, "image")
         ]
         return running[0] if running else None
+
+
+def _leads(node: SimulatedNode) -> bool:
+    quorum = getattr(node.broker, "quorum", None)  # there is none while it starts
+    return quorum is not None and bool(quorum.is_leader)
 
 
 def _host(name: str | int) -> str:

@@ -25,7 +25,16 @@ _HEARTBEAT_INTERVAL_MS: Final = 2_000
 class FlowClients:
     """Makes clients for one flow; none of them is started."""
 
-    def __init__(self, flow: FlowSettings, instance: str, world: ClientWorld | None) -> None:
+    def __init__(
+        self,
+        flow: FlowSettings,
+        instance: str,
+        world: ClientWorld | None,
+        *,
+        api_timeout_ms: int | None = None,
+    ) -> None:
+        """`api_timeout_ms` is how long calls may take, where the file does not say it."""
+        self._api_timeout_ms = api_timeout_ms
         self._flow = flow
         self._instance = instance
         self._world = world
@@ -113,6 +122,10 @@ class FlowClients:
     def _settings(self, cluster: ClusterSettings, kind: str, defaults: dict[str, Any]) -> dict[str, Any]:
         own = cluster.of(kind)
         own.setdefault("client.id", f"{self._flow.group_id}-{self._instance}")
+        if self._api_timeout_ms is not None:
+            key = "max.block.ms" if kind == "producer" else "default.api.timeout.ms"
+            own.setdefault(key, self._api_timeout_ms)
+            own.setdefault("request.timeout.ms", self._api_timeout_ms)
         return {**defaults, **own}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
@@ -16,9 +16,12 @@ from strandline.client.world import ClientWorld, real_world
 from strandline.mirror.clients import FlowClients
 from strandline.mirror.journal import CONTROL, JournalState, encode_control, journal_topic
 from strandline.mirror.journal_follower import JournalFollower
+from strandline.mirror.progress import stable_offsets
 from strandline.mirror.settings import FlowSettings, MirrorConfigError
 
-LATEST = -1
+LATEST: Final = -1
+# A person waits; and often enough the source is gone.
+_API_TIMEOUT_MS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +56,10 @@ class MirrorControl:
     def __init__(self, flow: FlowSettings, world: ClientWorld | None = None) -> None:
         self.flow = flow
         self.world = world or real_world()
-        self.clients = FlowClients(flow, "control", self.world)
+        self.clients = FlowClients(flow, "control", self.world, api_timeout_ms=_API_TIMEOUT_MS)
         self._owns_world = world is None
         self._stack = AsyncExitStack()
-        self._topic = journal_topic(flow.source.alias, flow.target.alias)
+        self.journal_topic = journal_topic(flow.source.alias, flow.target.alias)
 
     async def __aenter__(self) -> Self:
         self.target: Admin = await self._stack.enter_async_context(self.clients.admin(self.flow.target))
@@ -72,13 +75,13 @@ class MirrorControl:
     async def journal(self) -> JournalState:
         """The state of the flow's journal now."""
         try:
-            await self.target.describe_topics([self._topic])
+            await self.target.describe_topics([self.journal_topic])
         except UnknownTopicError as error:
             raise MirrorConfigError(
-                f"{self.flow.name} has never run: {self.flow.target.alias} has no topic {self._topic}"
+                f"{self.flow.name} has never run: {self.flow.target.alias} has no topic {self.journal_topic}"
             ) from error
         async with self.clients.journal_reader() as consumer:
-            follower = JournalFollower(consumer, self._topic)
+            follower = JournalFollower(consumer, self.journal_topic)
             await follower.read_to_end()
             return follower.state
 
@@ -86,7 +89,7 @@ class MirrorControl:
         """Writes an entry of the journal."""
         producer: Producer
         async with self.clients.emitter(self.flow.target) as producer:
-            await producer.send_and_wait(self._topic, value, key, partition=0)
+            await producer.send_and_wait(self.journal_topic, value, key, partition=0)
 
     async def set_paused(self, paused: bool, reason: str) -> None:
         entry = encode_control(paused=paused, reason=reason, time_ms=self.world.clock.wall_ms())
@@ -94,7 +97,7 @@ class MirrorControl:
 
     async def progress(self) -> dict[TopicPartition, CommittedOffset]:
         """The committed offsets of the flow, by partition of the target."""
-        return await self.target.list_group_offsets(self.flow.group_id, require_stable=True)
+        return await stable_offsets(self.target, self.flow.group_id, seconds=_API_TIMEOUT_MS / 1000)
 
     async def status(self) -> FlowStatus:
         """The flow's state, with the ends of both logs."""

@@ -31,7 +31,13 @@ from strandline.base.waiting import all_ended
 from strandline.client.consumer.batch_consumer import BatchConsumer, FetchedBatch
 from strandline.client.consumer.positions import LogTruncationError
 from strandline.client.consumer.subscription import OffsetAndMetadata
-from strandline.client.errors import KafkaError, OffsetOutOfRangeError, ProducerFencedError
+from strandline.client.errors import (
+    FencedInstanceError,
+    GroupError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    ProducerFencedError,
+)
 from strandline.client.producer.batch import Acknowledged, ProducerBatch
 from strandline.client.producer.producer import Producer
 from strandline.mirror.batches import ProducibleBatch, producible
@@ -64,6 +70,13 @@ class CopiedPartition:
     is_saved: bool = True  # whether the group at the target has that position
     next_target_offset: int = -1  # that of the next batch if nobody else writes; -1 if it is not known
     is_recreated: bool = False  # whether the map of offsets begins again with the next batch
+    end: int | None = None  # where copying ends, at the end of a batch; None for a partition that is followed
+
+
+class GroupName(NamedTuple):
+    """A group without members, for copies that one process makes alone."""
+
+    group_metadata: str
 
 
 class _Appended(NamedTuple):
@@ -80,7 +93,7 @@ class Copier:
         *,
         reader: BatchConsumer,
         writer: Producer,
-        member: Membership,
+        member: Membership | GroupName,
         journal_topic: str,
         reports: Reports,
         metrics: FlowMetrics,
@@ -133,14 +146,16 @@ class Copier:
                 return 0
             try:
                 return await self._copy(batches)
-            except ProducerFencedError:
+            except (ProducerFencedError, FencedInstanceError):
                 raise  # Another process has this instance's name: a new session says so.
             except KafkaError as error:
                 logger.warning("a transaction failed and is aborted: %s", error)
                 self._metrics.aborted += 1
                 await self._writer.abort_transaction()
                 self._rewind()
-                if not error.retriable:
+                # After a rebalance the next transaction has the new generation. A new session would rebalance again,
+                # and so have the other processes' transactions fail in turn.
+                if not error.retriable and not isinstance(error, GroupError):
                     raise
                 return 0
 
@@ -156,8 +171,9 @@ class Copier:
         return [
             batch
             for batch in batches
-            if (source := TopicPartition(batch.topic, batch.partition)) in self._partitions
-            and source not in begun_again
+            if (partition := self._partitions.get(TopicPartition(batch.topic, batch.partition))) is not None
+            and partition.source not in begun_again
+            and (partition.end is None or batch.header.base_offset < partition.end)
         ]
 
     async def _copy(self, batches: list[FetchedBatch]) -> int:
@@ -212,6 +228,8 @@ class Copier:
         moved = {}
         for source, position in self._reader.positions().items():
             partition = self._partitions.get(source)
+            if partition is not None and partition.end is not None and position.offset > partition.end:
+                position = OffsetAndMetadata(partition.end)
             if partition is not None and (
                 not partition.is_saved or partition.committed.offset != position.offset
             ):

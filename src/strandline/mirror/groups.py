@@ -28,7 +28,7 @@ from strandline.mirror.reports import Reports
 from strandline.mirror.settings import FlowSettings
 from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
 
-_IDLE: Final = ("Empty", "Dead")
+IDLE_STATES: Final = ("Empty", "Dead")
 _CONSUMER: Final = "consumer"
 _PROTOCOLS: Final = (_CONSUMER, "")
 
@@ -100,7 +100,7 @@ class MirroredGroups:
             by_group.setdefault(group, {})[where] = checkpoint
         states = {each.group_id: each.state for each in await self._target.list_groups()}
         for group, checkpoints in by_group.items():
-            if states.get(group, "Dead") not in _IDLE:
+            if states.get(group, "Dead") not in IDLE_STATES:
                 text = (
                     "the group has members at the target: its offsets there are its own and are not changed"
                 )

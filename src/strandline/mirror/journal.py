@@ -5,7 +5,7 @@ Kinds of entries, by the record's key:
   they are.
 - `event`: something that a person should know of, such as records that the source deleted before they were copied.
 - `control`: whether the flow is paused, and why.
-- `failover`: the proof of a failover: per partition what had arrived.
+- `failover`: the proof of a failover: per partition what had arrived. `failed-back` ends it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ RANGES: Final = b"ranges"
 EVENT: Final = b"event"
 CONTROL: Final = b"control"
 FAILOVER: Final = b"failover"
+FAILED_BACK: Final = b"failed-back"
 # How many events are remembered; the topic has them all.
 EVENTS_MAX: Final = 1000
 
@@ -87,6 +88,8 @@ class JournalState:
             self.is_paused, self.pause_reason = document["paused"], document["reason"]
         elif key == FAILOVER:
             self.failover = document
+        elif key == FAILED_BACK:
+            self.failover = None
 
     def _apply_ranges(self, document: dict[str, Any]) -> None:
         for topic, partition in document.get("recreated", ()):

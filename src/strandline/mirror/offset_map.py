@@ -33,7 +33,7 @@ class CopiedRange(NamedTuple):
 
 
 class OffsetMap:
-    """The ranges of one partition, in ascending order at both ends."""
+    """The ranges of one partition, in ascending order at the source."""
 
     def __init__(self, ranges: Iterable[CopiedRange] = ()) -> None:
         self._ranges: list[CopiedRange] = []
@@ -88,18 +88,12 @@ class OffsetMap:
         """The offset at the source of the first copied record at or after `target`; None if nothing was copied."""
         if not self._ranges:
             return None
-        at = bisect_right(self._ranges, target, key=lambda each: each.target) - 1
-        if at < 0:
-            return self._ranges[0].source
-        found = self._ranges[at]
-        if target < found.target_end:
-            return found.source + target - found.target
-        return self._ranges[at + 1].source if at + 1 < len(self._ranges) else found.source_end
-
-    def has_target(self, target: int) -> bool:
-        """True if the record at this offset of the target is a copy."""
-        at = bisect_right(self._ranges, target, key=lambda each: each.target) - 1
-        return at >= 0 and target < self._ranges[at].target_end
+        # Ranges need not ascend at the target: records that came back from there were there before others.
+        following = [each for each in self._ranges if each.target_end > target]
+        if not following:
+            return self.source_end
+        found = min(following, key=lambda each: each.target)
+        return found.source + max(0, target - found.target)
 
     @property
     def source_end(self) -> int:

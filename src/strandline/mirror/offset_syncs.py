@@ -18,10 +18,12 @@ from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
 
 
 class OffsetSyncs:
-    """Writes the last place of each partition after a transaction."""
+    """Writes the place of a partition's last record, each time that it has moved by offset.lag.max offsets."""
 
     def __init__(self, flow: FlowSettings, producer: Producer) -> None:
         self._producer = producer
+        self._lag_max = flow.number("offset.lag.max")
+        self._written: dict[TopicPartition, CopiedRange] = {}
         self._flow = flow
         other = flow.target if flow.offset_syncs_are_at_source else flow.source
         self._topic = flow.policy.offset_syncs_topic(other.alias)
@@ -33,7 +35,11 @@ class OffsetSyncs:
         await create_topic(admin, topic)
 
     async def write(self, copied: Iterable[tuple[TopicPartition, CopiedRange]]) -> None:
-        last = dict(copied)
-        for (topic, partition), each in last.items():
+        for where, each in dict(copied).items():
+            known = self._written.get(where)
+            if known is not None and 0 <= each.source_end - known.source_end < self._lag_max:
+                continue
+            self._written[where] = each
+            topic, partition = where
             key, value = OffsetSync(topic, partition, each.source_end - 1, each.target_end - 1).encode()
             await self._producer.send(self._topic, value, key, partition=0)

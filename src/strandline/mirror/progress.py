@@ -6,11 +6,18 @@ beside an offset says which topic of the source it is of, and the leader epoch o
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Iterable
+from typing import Final
 
-from strandline.base.ids import uuid_text
-from strandline.client.admin.groups import CommittedOffset
+from strandline.base.errors import ErrorCode
+from strandline.base.ids import TopicPartition, uuid_text
+from strandline.client.admin.groups import CommittedOffset, GroupAdmin
 from strandline.client.consumer.subscription import OffsetAndMetadata
+from strandline.client.errors import KafkaError, KafkaTimeoutError, error_for
+
+_PAUSE_SECONDS: Final = 0.05
 
 
 def encode_progress(topic_id: bytes, leader_epoch: int) -> str:
@@ -25,3 +32,22 @@ def decode_progress(committed: CommittedOffset) -> tuple[OffsetAndMetadata, str]
         return OffsetAndMetadata(committed.offset, "", int(note["epoch"])), str(note["id"])
     except (ValueError, KeyError, TypeError):
         return OffsetAndMetadata(committed.offset), ""
+
+
+async def stable_offsets(
+    admin: GroupAdmin, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, seconds: float
+) -> dict[TopicPartition, CommittedOffset]:
+    """The committed offsets, once no open transaction has others for them. Raises UNSTABLE_OFFSET_COMMIT if one stays
+    open for so many seconds."""
+    wanted = None if partitions is None else list(partitions)
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        try:
+            return await admin.list_group_offsets(group_id, wanted, require_stable=True, timeout=seconds)
+        except KafkaTimeoutError as error:  # of one partition, whose error the call has retried
+            raise error_for(ErrorCode.UNSTABLE_OFFSET_COMMIT, str(error)) from error
+        except KafkaError as error:
+            is_over = asyncio.get_running_loop().time() > deadline
+            if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT or is_over:
+                raise
+        await asyncio.sleep(_PAUSE_SECONDS)

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Final
 
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition, uuid_text
 from strandline.client.admin.groups import CommittedOffset
 from strandline.client.admin.topics import NewTopic
 from strandline.client.consumer.subscription import OffsetAndMetadata
-from strandline.client.errors import KafkaError, KafkaTimeoutError
+from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld
 from strandline.mirror.background import BackgroundTasks, repeat
@@ -25,7 +26,7 @@ from strandline.mirror.journal_follower import JournalFollower
 from strandline.mirror.membership import Membership
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.offset_syncs import OffsetSyncs
-from strandline.mirror.progress import decode_progress
+from strandline.mirror.progress import decode_progress, stable_offsets
 from strandline.mirror.reports import Reports
 from strandline.mirror.settings import FlowSettings, MirrorConfigError
 from strandline.mirror.topics import MirroredTopics, create_topic, replication_factor
@@ -236,14 +237,13 @@ class FlowSession:
         """The committed offsets; a transaction that a dead process left open over them is ended first."""
         group_id = self._settings.group_id
         try:
-            return await self._target.list_group_offsets(
-                group_id, targets, require_stable=True, timeout=_UNSTABLE_SECONDS
-            )
+            return await stable_offsets(self._target, group_id, targets, seconds=_UNSTABLE_SECONDS)
         except KafkaError as error:
-            if not error.retriable and not isinstance(error, KafkaTimeoutError):
+            if error.code != ErrorCode.UNSTABLE_OFFSET_COMMIT:
                 raise
             await self._end_orphans()
-            return await self._target.list_group_offsets(group_id, targets, require_stable=True)
+            seconds = self._settings.number("strandline.transaction.timeout.ms") / 1000
+            return await stable_offsets(self._target, group_id, targets, seconds=seconds + _UNSTABLE_SECONDS)
 
     async def _end_orphans(self) -> None:
         """Ends open transactions of this flow whose processes are no members any more."""

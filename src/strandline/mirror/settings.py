@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from strandline.client.config.kinds import is_of_another_kind
 from strandline.mirror.policy import POLICIES, ReplicationPolicy
 
 _ARROW: Final = "->"
@@ -52,6 +53,7 @@ DEFAULTS: Final[dict[str, str]] = {
     "checkpoints.topic.replication.factor": "3",
     "offset-syncs.topic.replication.factor": "3",
     "offset-syncs.topic.location": "source",
+    "offset.lag.max": "100",
     "replication.policy.class": "org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
     "replication.policy.separator": ".",
     "strandline.transaction.bytes": str(16 * 1024 * 1024),
@@ -61,7 +63,7 @@ DEFAULTS: Final[dict[str, str]] = {
 # Settings of MirrorMaker 2 that mean nothing here: there is no Connect worker, and nothing is sampled.
 _WITHOUT_EFFECT: Final = frozenset(
     {
-        *("tasks.max", "offset.lag.max", "admin.timeout.ms", "consumer.poll.timeout.ms", "header.converter"),
+        *("tasks.max", "admin.timeout.ms", "consumer.poll.timeout.ms", "header.converter"),
         *("name", "connector.class", "dedicated.mode.enable.internal.rest", "listeners", "metric.reporters"),
         *("key.converter", "value.converter", "exactly.once.source.support", "topic.filter.class"),
         *(
@@ -107,9 +109,14 @@ class ClusterSettings:
     settings: Mapping[str, str]
 
     def of(self, kind: str) -> dict[str, Any]:
-        """The settings for one kind of client: consumer, producer or admin."""
+        """The settings for one kind of client: consumer, producer or admin. Those that only another kind has are left
+        out."""
         prefixes = tuple(f"{each}." for each in _CLIENT_KINDS)
-        shared = {key: value for key, value in self.settings.items() if not key.startswith(prefixes)}
+        shared = {
+            key: value
+            for key, value in self.settings.items()
+            if not key.startswith(prefixes) and not is_of_another_kind(key, kind)
+        }
         own = {
             key[len(kind) + 1 :]: value for key, value in self.settings.items() if key.startswith(f"{kind}.")
         }
@@ -129,10 +136,11 @@ class FlowSettings:
     groups: Patterns
     groups_exclude: Patterns
     config_properties_exclude: Patterns
+    suffix: str = ""  # of the name, for copies besides those of the flow itself
 
     @property
     def name(self) -> str:
-        return f"{self.source.alias}{_ARROW}{self.target.alias}"
+        return f"{self.source.alias}{_ARROW}{self.target.alias}{self.suffix}"
 
     @property
     def group_id(self) -> str:

@@ -59,7 +59,7 @@ class MirroredTopics:
                 count = len(copies[name].partitions)
                 text = f"the copy has {count} partitions and the topic {len(topic.partitions)}: keys are elsewhere"
                 self._reports.add_once(reports.FEWER_PARTITIONS, name, text)
-        for name in self.by_target.keys() - found.keys():
+        for name in sorted(self.by_target.keys() - found.keys()):
             text = "the topic was deleted at the source; the target keeps its copy"
             self._reports.add(reports.REMOVED, self.by_target[name].name, text)
         self.by_target = found
@@ -99,7 +99,7 @@ class MirroredTopics:
             wanted, present = sources.get(topic.name, {}), targets.get(name, {})
             changes = [
                 ConfigChange(key, value) for key, value in wanted.items() if present.get(key) != value
-            ] + [ConfigChange(key, None, Operation.DELETE) for key in present.keys() - wanted.keys()]
+            ] + [ConfigChange(key, None, Operation.DELETE) for key in sorted(present.keys() - wanted.keys())]
             if changes:
                 await self._target.alter_configs({ConfigResource.topic(name): changes})
                 names = ", ".join(sorted(each.name for each in changes))

@@ -14,13 +14,16 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from strandline.base.buffers import Buffer
-from strandline.node.disk import RealFile
 from strandline.ports.disk import File
 from strandline.ports.network import Peer, UnresolvedHostError
 from strandline.ports.tls import Tls, TlsSettings
+
+if TYPE_CHECKING:
+    # Clients send no files: they start sooner without what files need.
+    from strandline.node.disk import RealFile
 
 # What getaddrinfo gives: family, type, protocol, canonical name, and an address that begins with host and port.
 SocketAddress = tuple[int, int, int, str, tuple[Any, ...]]
@@ -125,11 +128,11 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._watch()
 
     def send_file(self, file: File, position: int, size: int) -> None:
-        assert isinstance(file, RealFile)
         if self._socket is None or self._closing:
             return
-        file.retain()
-        self._queue.append(_Region(file, position, size))
+        real = cast("RealFile", file)  # there is no other kind here
+        real.retain()
+        self._queue.append(_Region(real, position, size))
         self.unsent_bytes += size
         if len(self._queue) == 1:
             self._flush()

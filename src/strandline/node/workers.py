@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from strandline.node.subprocess_worker import SubprocessWalk
 from strandline.ports.workers import Walk, WalkInWorkers
 
 T = TypeVar("T")
@@ -24,7 +23,11 @@ class ThreadWorkers:
         return asyncio.get_running_loop().run_in_executor(self._pool, work, *values)
 
     def walk(self, work: Callable[..., Iterator[T]], *values: object, is_heavy: bool = False) -> Walk[T]:
-        return SubprocessWalk(self, work, values) if is_heavy else WalkInWorkers(self, work(*values))
+        if not is_heavy:
+            return WalkInWorkers(self, work(*values))
+        from strandline.node.subprocess_worker import SubprocessWalk  # not for clients: they start sooner
+
+        return SubprocessWalk(self, work, values)
 
     def close(self) -> None:
         """Ends when all work has ended: nobody must write to a disk that is being given up."""

@@ -207,6 +207,7 @@ class SimulatedNode:
         self.halts: list[str] = []
         self.may_halt = False
         self.begins_quorum = False
+        self.cluster_name = "cluster"  # nodes of one cluster have one name
         self._open_files_max = open_files_max
         self._lives = 0
         self.life = ProcessLife(f"{self.host}, not started")
@@ -267,7 +268,7 @@ class SimulatedNode:
         # Another disk is another directory.
         life = (self._lives,) if self._lives > 1 else ()
         random = SimulatedRandom(self._world.generator("format", self.node_id, *life))
-        cluster_id = uuid_text(SimulatedRandom(self._world.generator("cluster")).uuid())
+        cluster_id = uuid_text(SimulatedRandom(self._world.generator(self.cluster_name)).uuid())
         missing = [path for path in self.config.log_dirs if is_unformatted(self.disk, path)]
         if not missing:
             return

@@ -32,6 +32,7 @@ __all__ = [
     "ConfigResourceType",
     "KafkaConsumer",
     "KafkaError",
+    "KafkaProducer",
     "KafkaPythonClient",
     "TopicPartition",
     "received_from",

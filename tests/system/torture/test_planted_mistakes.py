@@ -66,7 +66,10 @@ def trials_of(three: Cluster, mistake: Mistake, *, mended: bool) -> Torture:
 
 
 @pytest.mark.parametrize("mistake", CHOSEN, ids=lambda mistake: mistake.program)
-def test_planted_mistake_is_found_and_its_mended_twin_survives(three: Cluster, mistake: Mistake) -> None:
+def test_planted_mistake_is_found_and_its_mended_twin_survives(
+    three: Cluster, mistake: Mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where programs remember
     fault = BY_NAME[mistake.fault]
     wrong = trials_of(three, mistake, mended=False).run(fault)
     print(wrong)

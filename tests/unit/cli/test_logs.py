@@ -16,6 +16,7 @@ from strandline.storage.checkpoints import render_offsets
 from strandline.wire.record_batch import headers_in
 from tests.batches import NOW_MS, batch, resealed
 from tests.hostile_batches import lies
+from tests.json_shapes import checked_lines
 from tests.unit.storage.cleaning import clean, end_transaction, write
 from tests.unit.storage.logs import Store, append, contents
 
@@ -39,8 +40,11 @@ def store(tmp_path: Path) -> Store:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    code = main(["log", *map(str, arguments)])
+    given = ["log", *map(str, arguments)]
+    code = main(given)
     captured = capsys.readouterr()
+    if "--json" in given and captured.out:
+        checked_lines(captured.out, given)
     return code, captured.out, captured.err
 
 

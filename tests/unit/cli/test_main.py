@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import subprocess
 import sys
@@ -100,6 +101,29 @@ def test_every_row_of_the_table_leads_to_a_command(name: str, row: Command) -> N
     with pytest.raises(SystemExit) as ended:
         main([*name.split(), "--help"])
     assert ended.value.code == 0
+
+
+def test_every_command_with_json_declares_its_shape() -> None:
+    """The shape is at the end of the help, and tests hold documents against it."""
+    undeclared, declared = [], 0
+    for name, row in _rows():
+        parser = argparse.ArgumentParser()
+        import_module(f"strandline.cli.{row.module}").add_arguments(parser)
+        for each in _with_actions(parser):
+            if "--json" in each._option_string_actions:
+                declared += each.get_default("json_shape") is not None
+                undeclared += [name] if each.get_default("json_shape") is None else []
+    assert undeclared == []
+    assert declared > 80
+
+
+def _with_actions(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """A parser and those of its actions."""
+    found = [parser]
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found += [each for below in action.choices.values() for each in _with_actions(below)]
+    return found
 
 
 def test_python_m_strandline_is_the_command() -> None:

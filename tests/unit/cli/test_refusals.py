@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -12,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +24,7 @@ from strandline.node import launcher
 from strandline.pipeline.runtime import validation
 from strandline.spark.runtime import java
 from strandline.testing.clusters import Cluster
+from tests.json_shapes import checked_lines
 from tests.unit.pipeline.specs import SPEC
 
 
@@ -103,9 +104,17 @@ def test_a_simulation_of_faults_that_are_not_there_is_refused(capsys: pytest.Cap
 
 
 def test_scenarios_are_listed_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sim", "list", "--json"]) == 0
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    listed = ["sim", "list", "--json"]
+    assert main(listed) == 0
+    found = checked_lines(capsys.readouterr().out, listed)
     assert "kills" in [each["name"] for each in found]
+    for command in (
+        ["sim", "run", "kills", "--seeds", "1", "--json"],
+        ["sim", "replay", "0", "--scenario", "kills"],
+    ):
+        arguments = [*command, "--json"]
+        assert main(arguments) == 0
+        assert checked_lines(capsys.readouterr().out, arguments)[0]["scenario"] == "kills"
 
 
 def test_pipelines_are_explained_and_stopped_for_programs_too(
@@ -113,14 +122,18 @@ def test_pipelines_are_explained_and_stopped_for_programs_too(
 ) -> None:
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC)
-    assert main(["pipeline", "explain", str(path), "--no-spark", "--json"]) == 0
-    assert [each["name"] for each in json.loads(capsys.readouterr().out)["stages"]] == ["orders", "big"]
-    assert main(["pipeline", "stop", str(path), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out) == {
-        "pipeline": "orders",
-        "was_running": False,
-        "has_ended": False,
-    }
+
+    def printed(code: int, *command: str) -> Any:
+        arguments = ["pipeline", command[0], str(path), *command[1:], "--json"]
+        assert main(arguments) == code
+        return checked_lines(capsys.readouterr().out, arguments)[0]
+
+    assert [each["name"] for each in printed(0, "explain", "--no-spark")["stages"]] == ["orders", "big"]
+    assert printed(1, "stop") == {"pipeline": "orders", "was_running": False, "has_ended": False}
+    assert printed(1, "status") == {"pipeline": "orders", "state": "never ran"}
+    assert printed(0, "validate", "--no-spark", "--no-brokers")["mistakes"] == []
+    path.write_text(SPEC.replace("from:", "form:"))
+    assert printed(1, "validate", "--no-spark", "--no-brokers")["mistakes"]
 
 
 def test_a_port_for_metrics_that_is_in_use_is_told(

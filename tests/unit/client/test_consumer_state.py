@@ -19,7 +19,8 @@ from strandline.client.consumer.subscription import (
     TopicPartitionState,
 )
 from strandline.client.errors import ConfigError, IllegalStateError, KafkaError, SerializationError
-from strandline.wire.record_batch import Record, build_batch
+from strandline.wire.api.k01_fetch import AbortedTransaction
+from strandline.wire.record_batch import TRANSACTIONAL_FLAG, Record, build_batch
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
@@ -342,3 +343,19 @@ def test_durations_are_iso_8601(text: str, expected: int) -> None:
 def test_a_policy_that_is_none_is_refused(policy: str) -> None:
     with pytest.raises(ConfigError):
         check_reset_policy(policy)
+
+
+def test_position_after_batches_that_are_not_seen_has_their_leader_epoch() -> None:
+    """Otherwise the position would seem to be after the end of an epoch, and records would be read again."""
+    subscription = assigned(A0)
+    state = subscription.state(A0)
+    seen = build_batch([Record(0, 0, b"k", b"0")], leader_epoch=4)
+    aborted = build_batch(
+        [Record(1, 0, b"k", b"1")], leader_epoch=5, producer_id=7, attributes=TRANSACTIONAL_FLAG
+    )
+    data = memoryview(seen + aborted)
+    aborted_list = (AbortedTransaction(producer_id=7, first_offset=1),)
+    buffer = buffer_of(subscription, CompletedFetch(state, 0, data, 2, aborted_list, True, 5))
+
+    assert [record.offset for record in buffer.take(10)] == [0]
+    assert (state.position, state.position_epoch) == (2, 5)

@@ -8,9 +8,16 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from strandline.cli.mirror import pause, resume, run, status
+from strandline.cli.mirror import failback, failover, pause, resume, run, status, verify
 
-ACTIONS: Final[dict[str, Any]] = {"status": status, "pause": pause, "resume": resume}
+ACTIONS: Final[dict[str, Any]] = {
+    "status": status,
+    "pause": pause,
+    "resume": resume,
+    "failover": failover,
+    "failback": failback,
+    "verify": verify,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

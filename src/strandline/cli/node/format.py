@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from strandline.cli.output.document import add_json
+
 
 def add_arguments(format_: argparse.ArgumentParser) -> None:
     format_.description = "Gives the log directories of a node their identity, once, before its first start."
@@ -38,7 +40,7 @@ def add_arguments(format_: argparse.ArgumentParser) -> None:
         help="a user of a new cluster: 'SCRAM-SHA-256=[name=alice,password=secret]', as Kafka's tool takes it; "
         "password-file=PATH keeps the password out of the process list",
     )
-    format_.add_argument("--json", action="store_true", help="say what was done as JSON")
+    add_json(format_, {"cluster_id": "text", "node_id": "number", "formatted": ["text"]})
 
 
 def call(options: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 """JSON for programs: one object a command, whose shape is declared beside the command and shown by its help.
 
-A shape is written like the document: "text", "number", "flag" stand for values, with "?" behind them for null too; a
-list has one shape for all its elements; a key in angle brackets, such as "<topic>", stands for any key.
+A shape is written like the document. "text", "number" and "flag" stand for values, with "?" after them for null too,
+and "any" for every value. A list has one shape for all its elements. A key with "?" after it may be missing; a key in
+angle brackets, such as "<topic>", stands for all keys that are not named.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def mismatch(document: Any, shape: Any, where: str = "$") -> str | None:
     """A sentence about the first place where a document is not of a shape; None if it is."""
     if isinstance(shape, str):
         kind = shape.removesuffix("?")
-        if document is None and shape.endswith("?"):
+        if kind == "any" or (document is None and shape.endswith("?")):
             return None
         is_kind = isinstance(document, _KINDS[kind]) and isinstance(document, bool) == (kind == "flag")
         return None if is_kind else f"{where} is {document!r}, not {shape}"
@@ -40,8 +41,10 @@ def mismatch(document: Any, shape: Any, where: str = "$") -> str | None:
         return next((text for text in found if text), None)
     if not isinstance(document, dict):
         return f"{where} is {document!r}, not an object"
-    any_key = next((key for key in shape if key.startswith("<")), None)
-    if any_key is None and set(document) != set(shape):
+    named = {key.removesuffix("?"): value for key, value in shape.items() if not key.startswith("<")}
+    others = next((value for key, value in shape.items() if key.startswith("<")), None)
+    missing = {key for key in shape if key in named} - set(document)
+    if missing or (others is None and not set(document) <= set(named)):
         return f"{where} has the keys {sorted(document)}, not {sorted(shape)}"
-    found = (mismatch(value, shape[any_key or key], f"{where}.{key}") for key, value in document.items())
+    found = (mismatch(value, named.get(key, others), f"{where}.{key}") for key, value in document.items())
     return next((text for text in found if text), None)

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from strandline.cli.arguments import count
+from strandline.cli.output.document import add_json
 
 _CANNOT = 2
 
@@ -65,7 +66,19 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(
+        parser,
+        {
+            "held": "flag",
+            "topics": ["text"],
+            "acknowledged": "number",
+            "read": "number",
+            "<kind of damage>": "number",
+            "order_checked": "flag",
+            "partitions": {"<partition>": {"<kind of damage>": "number"}},
+            "samples": {"<kind of damage>": [{"<field>": "any"}]},
+        },
+    )
     return parser
 
 

@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Any
 
+from strandline.cli.output.document import add_json
+
 
 def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
@@ -17,7 +19,29 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark: columns are left out")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    add_json(
+        parser,
+        {
+            "pipeline": "text",
+            "brokers": "text",
+            "trigger": "text",
+            "checkpoint": "text",
+            "commit_group": "text?",
+            "spark": "text",
+            "stages": [
+                {"name": "text", "what": "text", "details": ["text"], "columns": {"<column>": "text"}}
+            ],
+            "queries": [
+                {
+                    "name": "text",
+                    "promise": "text",
+                    "mode?": "text",
+                    "writes": [{"from": "text", "to": "text", "<other>": "any"}],
+                    "<other>": "any",
+                }
+            ],
+        },
+    )
     return parser
 
 

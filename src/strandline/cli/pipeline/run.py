@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from strandline.cli.arguments import port
+from strandline.cli.output.document import add_json
+from strandline.cli.pipeline.shapes import EVENT_SHAPE
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -23,7 +25,7 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
         "that is under way; a second signal ends it at once. Exits with 1 if it fails.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
-    parser.add_argument("--json", action="store_true", help="print a JSON object for each event to stdout")
+    add_json(parser, EVENT_SHAPE, lines=True)
     parser.add_argument(
         "--metrics-port",
         type=port,

@@ -7,6 +7,9 @@ import json
 import sys
 from typing import Any
 
+from strandline.cli.output.document import add_json
+from strandline.cli.pipeline.shapes import TOTALS_SHAPE
+
 
 def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
@@ -17,7 +20,18 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
         "or was stopped, and with 1 if it failed, died, or never ran.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    add_json(
+        parser,
+        {
+            "pipeline": "text",
+            "state": "text",
+            "pid?": "number",
+            "began_at?": "text",
+            "updated_at?": "text",
+            "error?": "text",
+            "queries?": {"<query>": TOTALS_SHAPE},
+        },
+    )
     return parser
 
 

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from strandline.cli.arguments import seconds
+from strandline.cli.output.document import add_json
 
 
 def add_parser(actions: Any) -> argparse.ArgumentParser:
@@ -22,7 +23,7 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--timeout", type=seconds, default=300.0, metavar="SECONDS", help="how long to wait (default: 300)"
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    add_json(parser, {"pipeline": "text", "was_running": "flag", "has_ended": "flag"})
     return parser
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import Any, Final
+
+from strandline.cli.output.document import add_json
+
+_MISTAKES: Final = [{"line": "number?", "text": "text"}]
 
 
 def add_parser(actions: Any) -> argparse.ArgumentParser:
@@ -19,7 +23,7 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-brokers", action="store_true", help="do not ask brokers")
     parser.add_argument("--no-spark", action="store_true", help="do not start Spark: SQL is not looked at")
-    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    add_json(parser, {"spec": "text", "mistakes": _MISTAKES, "warnings": _MISTAKES})
     return parser
 
 

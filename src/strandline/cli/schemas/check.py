@@ -10,6 +10,7 @@ from typing import Any, Final
 from strandline.cli.arguments import count
 from strandline.cli.connection import add_connection
 from strandline.cli.exit_codes import DONE, FAILED, UNREACHABLE
+from strandline.cli.output.document import add_json
 from strandline.cli.schemas.connection import (
     Refused,
     add_registry_option,
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records", type=count, default=1000, metavar="COUNT", help="of each partition (default: 1000)"
     )
     parser.add_argument("--keys", action="store_true", help="the schema is of the records' keys")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser, {"compatible": "flag", "messages": ["text"], "records?": {"<field>": "any"}})
     add_registry_option(parser)
     add_connection(parser)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from strandline.cli.output.document import add_json
 from strandline.cli.schemas.connection import Refused, add_registry_option, ask, fail, in_path
 
 
@@ -12,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists subjects with the type, the versions and the id of the latest schema."
     parser.add_argument("prefix", nargs="?", default="", metavar="PREFIX", help="only subjects that begin so")
     parser.add_argument("--deleted", action="store_true", help="also what was deleted, but not for good")
-    parser.add_argument("--json", action="store_true", help="print one JSON array")
+    add_json(parser, [{"subject": "text", "type": "text", "versions": ["number"], "id": "number"}])
     add_registry_option(parser)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from strandline.cli.output.document import add_json
 from strandline.cli.schemas.connection import (
     Refused,
     add_registry_option,
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="SUBJECT")
     add_schema_options(parser)
     parser.add_argument("--normalize", action="store_true", help="store the normal form of the schema")
-    parser.add_argument("--json", action="store_true", help="print the registry's JSON")
+    add_json(parser, {"id": "number", "version": "number", "<field of the registry>": "any"})
     add_registry_option(parser)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from strandline.cli.output.document import add_json
 from strandline.cli.schemas.connection import Refused, add_registry_option, ask, fail, in_path, pretty
 
 
@@ -13,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="SUBJECT|ID", help="a subject, or with --id a number")
     parser.add_argument("--version", default="latest", metavar="N", help="(default: latest)")
     parser.add_argument("--id", action="store_true", help="SUBJECT is an id")
-    parser.add_argument("--json", action="store_true", help="print the registry's JSON")
+    add_json(parser, {"schema": "text", "schemaType": "text", "<field of the registry>": "any"})
     add_registry_option(parser)
 
 

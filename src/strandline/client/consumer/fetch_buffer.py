@@ -17,7 +17,7 @@ from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.deserializing import Deserializers
 from strandline.client.consumer.record_decoder import ConsumerRecord, records_of, visible_batches
-from strandline.client.consumer.subscription import SubscriptionState, TopicPartitionState
+from strandline.client.consumer.subscription import NO_EPOCH, SubscriptionState, TopicPartitionState
 from strandline.client.errors import KafkaError, SerializationError, error_for
 from strandline.serde.contract import LookupNeeded
 from strandline.wire.api.k01_fetch import AbortedTransaction
@@ -36,6 +36,7 @@ class CompletedFetch:
         "_batches",
         "_corruption",
         "_current",
+        "_end_epoch",
         "_error",
         "_next",
         "_rest",
@@ -55,11 +56,14 @@ class CompletedFetch:
         end_offset: int,
         aborted: tuple[AbortedTransaction, ...] | None,
         check_crcs: bool,
+        end_epoch: int = NO_EPOCH,
     ) -> None:
+        """`end_offset` is the one after the last batch, visible or not, and `end_epoch` that batch's leader epoch."""
         self.state = state
         self.version = state.version
         self.size = len(data)
         self.end_offset = end_offset
+        self._end_epoch = end_epoch
         self.is_consumed = False
         self._batches = visible_batches(data, position, aborted=aborted, check_crcs=check_crcs)
         self._rest: list[ConsumerRecord] = []
@@ -161,7 +165,11 @@ class CompletedFetch:
             return None
         if batch is None:
             self.is_consumed = True
-            self.state.position = max(self.state.position, self.end_offset)
+            if self.end_offset > self.state.position:
+                # After markers and aborted batches, which may be of a later epoch than the last record that was read:
+                # with the epoch of that one the position would seem to be after the end of its epoch.
+                self.state.position = self.end_offset
+                self.state.position_epoch = max(self.state.position_epoch, self._end_epoch)
         return batch
 
     def _note_corruption(self, error: CorruptBatch) -> None:

@@ -30,7 +30,7 @@ from strandline.client.consumer.fetch_session import (
     FetchRequestPartition,
     FetchSessionHandler,
 )
-from strandline.client.consumer.record_decoder import next_offset
+from strandline.client.consumer.record_decoder import last_header
 from strandline.client.consumer.subscription import (
     NO_EPOCH,
     PositionStatus,
@@ -387,12 +387,12 @@ class Fetcher:
         if not records:
             return False
         try:
-            end = next_offset(records)
+            last = last_header(records)
         except CorruptBatch as error:
             self._add_error(error_for(ErrorCode.CORRUPT_MESSAGE, f"{state.topic_partition}: {error}"))
             state.retry_at = self._cluster.now() + self._cluster.config.seconds("retry.backoff.ms")
             return False
-        if end is None:
+        if last is None:
             self._add_error(
                 RecordTooLargeError(
                     ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -403,9 +403,12 @@ class Fetcher:
             )
             state.retry_at = self._cluster.now() + self._cluster.config.seconds("retry.backoff.max.ms")
             return False
+        end = last.next_offset
         aborted = (data.aborted_transactions or ()) if self._is_committed_only else None
         self._buffer.add(
-            CompletedFetch(state, fetch.offset, memoryview(records), end, aborted, self._check_crcs)
+            CompletedFetch(
+                state, fetch.offset, memoryview(records), end, aborted, self._check_crcs, last.leader_epoch
+            )
         )
         if end > fetch.offset:
             self._offset_bytes[state.topic_partition.topic] = len(records) / (end - fetch.offset)

@@ -126,12 +126,12 @@ def _ascend(header: BatchHeader, offsets: list[int]) -> bool:
     return offsets == list(range(first, first + len(offsets))) or all(a < b for a, b in pairwise(offsets))
 
 
-def next_offset(data: Buffer) -> int | None:
-    """The offset after the last whole batch, visible or not; None if there is no whole batch."""
-    end = None
+def last_header(data: Buffer) -> BatchHeader | None:
+    """The header of the last whole batch, visible or not; None if there is no whole batch."""
+    last = None
     for _, header in headers_in(data):
-        end = header.next_offset
-    return end
+        last = header
+    return last
 
 
 def records_of(

@@ -60,10 +60,11 @@ def _sealed_here(original: Callable[..., Any], name: str) -> Callable[..., Any]:
 @contextmanager
 def sealed() -> Iterator[None]:
     originals: list[tuple[Any, str, Any]] = []
-    # A line of the client's log would ask for the time.
-    client_log = logging.getLogger("strandline.client")
-    level_before = client_log.level
-    client_log.setLevel(logging.CRITICAL + 1)
+    # A line of the client's or the mirror's log would ask for the time.
+    logs = [logging.getLogger(f"strandline.{name}") for name in ("client", "mirror")]
+    levels_before = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL + 1)
     try:
         for holder, names in _SEALED:
             for name in names:
@@ -77,7 +78,8 @@ def sealed() -> Iterator[None]:
                     setattr(holder, name, _sealed_here(getattr(holder, name), f"{what}.{name}"))
         yield
     finally:
-        client_log.setLevel(level_before)
+        for log, level in zip(logs, levels_before, strict=True):
+            log.setLevel(level)
         for holder, name, original in reversed(originals):
             if original is None:  # it was inherited
                 delattr(holder, name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -129,7 +130,7 @@ def gives_up_when_slow(mended: bool) -> None:
 
 def does_again_what_was_done(mended: bool) -> None:
     """Under exactly-once: the mended one remembers what is done in a place that survives it."""
-    memory = f"/tmp/{TOPIC}-{os.getppid()}.done"
+    memory = os.path.join(tempfile.gettempdir(), f"{TOPIC}.done")
     remembered: set[str] = set()
     if mended and os.path.exists(memory):
         with open(memory) as file:
