@@ -92,7 +92,8 @@ class AccumulatorMachine(RuleBasedStateMachine):
         batch = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
         if how == "retry":
             self.accumulator.reenqueue(batch, self.now + 1)
-            self.paused_until[batch.queue.partition] = self.now + 1
+            if batch.outcome is None:  # one that expired in flight is not sent again
+                self.paused_until[batch.queue.partition] = self.now + 1
         elif how == "split" and batch.count > 1 and batch.outcome is None:
             self.accumulator.split(batch, self._payload(batch), self.now)
         elif how == "fail":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from strandline.cli.arguments import whole_number
 from strandline.cli.connection import add_connection, run
@@ -19,6 +21,9 @@ from strandline.cli.reassign.watching import wait_until_done
 if TYPE_CHECKING:
     from strandline.base.ids import TopicPartition
     from strandline.client import Admin
+
+_LOOKS: Final = 5
+_LOOK_AGAIN_S: Final = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,14 +48,28 @@ def call(options: argparse.Namespace) -> int:
     return run(options, _start, "cluster", "topics", "configs")
 
 
+async def _replicas_of(
+    admin: Admin, wanted: Iterable[TopicPartition]
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """The present replicas. A broker may not have heard yet of a topic that was just made: it is asked again."""
+    for looks_left in reversed(range(_LOOKS)):
+        known = {topic.name: topic for topic in await admin.describe_all_topics()}
+        missing = [
+            each
+            for each in wanted
+            if each.topic not in known or each.partition >= len(known[each.topic].partitions)
+        ]
+        if not missing:
+            break
+        if not looks_left:
+            raise not_found(f"there is no partition {missing[0]}")
+        await asyncio.sleep(_LOOK_AGAIN_S)
+    return {each: tuple(known[each.topic].partitions[each.partition].replicas) for each in wanted}
+
+
 async def _start(admin: Admin, options: argparse.Namespace) -> int:
     wanted: dict[TopicPartition, tuple[int, ...]] = options.wanted
-    known = {topic.name: topic for topic in await admin.describe_all_topics()}
-    current = {}
-    for each in wanted:
-        if each.topic not in known or each.partition >= len(known[each.topic].partitions):
-            raise not_found(f"there is no partition {each}")
-        current[each] = known[each.topic].partitions[each.partition].replicas
+    current = await _replicas_of(admin, wanted)
     running = await admin.list_reassignments(list(wanted)) if wanted else {}
     changed = {
         each: nodes
