@@ -137,6 +137,8 @@ def test_nodes_and_links_of_a_cluster(tmp_path: Path) -> None:
             assert ask("POST", f"{url}/nodes/3/pause")[0] == 409
             assert ask("POST", f"{url}/nodes/3/start")[0] == 200
             wait_until(lambda: len(admin.describe_cluster().nodes) == 3)
+        with Admin(bootstrap_servers=bootstrap.split(",")[0]) as admin:  # its first requests go to node 1
+            admin.list_topics()
         assert ask("GET", f"{url}/nodes/1/faults/{fault['id']}")[1]["fired"] > 0
         assert ask("POST", f"{url}/faults", {"kind": "disconnect"})[1]["error"].startswith("say which node")
         assert ask("POST", f"{url}/links/cut", {"from": 1})[0] == 400
