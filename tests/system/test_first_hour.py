@@ -70,8 +70,10 @@ def test_an_early_ctrl_c_ends_the_start_without_a_word(seconds: float) -> None:
 def test_ctrl_c_while_nodes_start_stops_them_at_once() -> None:
     with command(*up("--ephemeral")) as running:
         wait_until(lambda: len(_children(running.pid)) >= 3, 20)
+        began = time.monotonic()
         running.signal(signal.SIGINT)
         assert running.wait() in (0, INTERRUPTED)
+        assert time.monotonic() - began < 10
 
 
 def _children(pid: int) -> list[str]:
