@@ -160,21 +160,22 @@ class JarsOracle(Oracle):
         cache.install(self._directory, lambda into: _copy_dependencies(java, self._project, into))
 
 
-class KcatOracle(Oracle):
-    """The `kcat` command."""
+class DebianCommandOracle(Oracle):
+    """A command of a Debian package, which finds the libraries of that package wherever it was unpacked."""
 
-    name = "kcat"
-    why_missing = "kcat is neither on PATH nor in the cache of oracles"
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.why_missing = f"{name} is neither on PATH nor in the cache of oracles"
 
     def locate(self) -> Path | None:
-        if found := shutil.which("kcat"):
+        if found := shutil.which(self.name):
             return Path(found)
-        unpacked = cache.newest_installed("kcat")
-        return unpacked / "kcat" if unpacked else None
+        unpacked = cache.newest_installed(self.name)
+        return unpacked / self.name if unpacked else None
 
     def fetch(self) -> None:
-        with debian.planned("kcat") as plan:
-            cache.install(f"kcat-{plan.version}", lambda into: _unpack_kcat(plan, into))
+        with debian.planned(self.name) as plan:
+            cache.install(f"{self.name}-{plan.version}", lambda into: _unpack_command(self.name, plan, into))
 
 
 class PrometheusOracle(Oracle):
@@ -274,7 +275,9 @@ KAFKA_MIRROR_JARS = JarsOracle("kafka-mirror", "MirrorMaker 2", KAFKA_VERSION, K
 OLD_CLIENTS_JARS = JarsOracle(
     "kafka-clients", "Kafka's clients", OLD_CLIENTS_VERSION, OLD_CLIENTS_COORDINATES
 )
-KCAT = KcatOracle()
+KCAT = DebianCommandOracle("kcat")
+ZSH = DebianCommandOracle("zsh")
+FISH = DebianCommandOracle("fish")
 PROMETHEUS = PrometheusOracle()
 BURROW = GoToolOracle("Burrow", "github.com/linkedin/Burrow", "v1.9.5")
 KAFKA_EXPORTER = GoToolOracle("kafka_exporter", "github.com/danielqsj/kafka_exporter", "v1.9.0")
@@ -301,6 +304,7 @@ ICEBERG_JARS = JarsOracle(
 )
 ORACLES: tuple[Oracle, ...] = (
     *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KAFKA_MIRROR_JARS, OLD_CLIENTS_JARS, KCAT, PROMETHEUS),
+    *(ZSH, FISH),
     *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
     *(GO_CLIENTS, NODE_CLIENTS),
 )
@@ -395,23 +399,25 @@ def _maven() -> Path:
         return cache.install(f"maven-{plan.version}", plan.unpack) / "usr/share/maven/bin/mvn"
 
 
-def _unpack_kcat(plan: debian.Plan, into: Path) -> None:
+def _unpack_command(name: str, plan: debian.Plan, into: Path) -> None:
     root = into / "root"
     root.mkdir()
     plan.unpack(root)
+    program = next(path for path in (root / "usr/bin" / name, root / "bin" / name) if path.exists())
     # Relative to the wrapper: the directory is renamed after it is built.
     libraries = ":".join(f"$here/{path.relative_to(into)}" for path in debian.library_directories(root))
-    wrapper = into / "kcat"
+    wrapper = into / name
     wrapper.write_text(
         "#!/bin/sh\n"
         'here=$(dirname "$(readlink -f "$0")")\n'
         f'LD_LIBRARY_PATH="{libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}" '
-        'exec "$here/root/usr/bin/kcat" "$@"\n'
+        f'exec "$here/{program.relative_to(into)}" "$@"\n'
     )
     wrapper.chmod(0o755)
-    tried = subprocess.run([str(wrapper), "-V"], capture_output=True, text=True, timeout=30, check=False)
+    option = "-V" if name == "kcat" else "--version"
+    tried = subprocess.run([str(wrapper), option], capture_output=True, text=True, timeout=30, check=False)
     if tried.returncode != 0:
-        raise CannotFetchError(f"the unpacked kcat does not run: {tried.stderr.strip()}")
+        raise CannotFetchError(f"the unpacked {name} does not run: {tried.stderr.strip()}")
 
 
 def _unpack_prometheus(plan: debian.Plan, into: Path) -> None:

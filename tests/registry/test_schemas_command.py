@@ -12,6 +12,7 @@ import pytest
 from strandline.cli.main import main
 from strandline.client.sync import Producer
 from strandline.testing import BrokerProcess, RegistryProcess
+from tests.json_shapes import checked_lines
 from tests.registry.conftest import Rest
 
 with warnings.catch_warnings():
@@ -73,9 +74,32 @@ def test_schemas_are_registered_listed_shown_compared_and_deleted(
     shown = capsys.readouterr().out
     assert '+      "default": 0' in shown
     assert "Readers with version 2 can read data of version 1." in shown
-    assert run(strandline_registry, "delete", subject, "--version", "2") == 0
-    assert run(strandline_registry, "delete", subject) == 0
+    assert run(strandline_registry, "delete", subject) == 1
+    assert f"Delete {subject} version 1, 2? Nobody can be asked here" in capsys.readouterr().err
+    assert run(strandline_registry, "delete", subject, "--version", "2", "--yes") == 0
+    assert run(strandline_registry, "delete", subject, "--yes") == 0
     assert run(strandline_registry, "show", subject) == 4
+
+
+def test_documents_of_every_command_have_the_declared_shape(
+    strandline_registry: RegistryProcess,
+    subject: str,
+    files: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def document(*arguments: str, code: int = 0) -> Any:
+        assert run(strandline_registry, *arguments, "--json") == code
+        return checked_lines(capsys.readouterr().out, ["schemas", *arguments, "--json"])[0]
+
+    assert document("register", subject, files["a.avsc"])["version"] == 1
+    assert document("check", subject, files["ab.avsc"], code=1)["compatible"] is False
+    assert document("register", subject, files["ab-default.avsc"])["version"] == 2
+    assert document("list", subject)[0]["versions"] == [1, 2]
+    assert document("show", subject)["schemaType"] == "AVRO"
+    readings = document("diff", subject)["readings"]
+    assert [each["can_read"] for each in readings] == [True, True]
+    assert document("delete", subject, "--yes")["versions"] == [1, 2]
+    assert document("delete", subject, "--permanent", "--yes")["is_permanent"] is True
 
 
 def test_a_difference_says_for_whom_it_breaks(

@@ -14,6 +14,7 @@ import pytest
 from strandline.client.sync import Admin, Producer
 from strandline.pipeline.runtime.stop_request import status
 from strandline.pipeline.spec.reader import load
+from tests.json_shapes import checked_lines
 from tests.spark.topics import rows_of
 
 SPEC = """
@@ -67,9 +68,12 @@ def die_once(rows):
 
 
 def run(path: Path) -> int:
-    command = [sys.executable, "-m", "strandline.cli.main", "pipeline", "run", str(path)]
+    arguments = ["pipeline", "run", str(path), "--json"]
+    command = [sys.executable, "-m", "strandline.cli.main", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
     assert ran.returncode in (0, -signal.SIGKILL), ran.stderr[-3000:]
+    events = [event["event"] for event in checked_lines(ran.stdout, arguments)]
+    assert "finished" in events or ran.returncode != 0
     return ran.returncode
 
 

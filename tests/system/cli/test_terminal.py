@@ -18,6 +18,8 @@ import pytest
 
 from strandline.client import NewTopic
 from strandline.client.sync import Admin
+from tests.oracle.fetch import FISH, ZSH
+from tests.oracle.require import require
 
 from .conftest import Ran
 
@@ -146,39 +148,73 @@ def test_a_question_is_asked_and_no_is_no(started: Started, bootstrap: str) -> N
             assert ("asked" in admin.list_topics()) is is_there
 
 
-def completed(*line: str) -> list[str]:
-    """The words that bash shows for a line whose last word is unfinished."""
+# Each shell is given the script and a line whose last word is unfinished, and prints the words that it would show.
+SHELLS = {
+    "bash": """{script}
+COMP_WORDS=({words}); COMP_CWORD={last}; _strandline
+printf "%s\\n" "${{COMPREPLY[@]}}"
+""",
+    "zsh": """compdef() {{ }}
+compadd() {{ print -l -- "${{(@P)argv[-1]}}" }}
+{script}
+words=({words}); (( CURRENT = {last} + 1 )); _strandline
+""",
+    "fish": """{script}
+complete -C "{line}"
+""",
+}
+ALIASES = {
+    "bash": 'strandline() {{ "{python}" -m strandline "$@"; }}',
+    "zsh": 'strandline() {{ "{python}" -m strandline "$@" }}',
+    "fish": "function strandline; {python} -m strandline $argv; end",
+}
+
+
+def completed(shell: str, *line: str) -> list[str]:
+    """The words that a shell shows for a line whose last word is unfinished."""
+    program = {"zsh": ZSH, "fish": FISH}.get(shell)
     script = subprocess.run(
-        [sys.executable, "-m", "strandline", "completion", "bash"],
+        [sys.executable, "-m", "strandline", "completion", shell],
         capture_output=True,
         text=True,
         check=True,
         timeout=WAIT_S,
     ).stdout
-    words = " ".join(f"'{word}'" for word in ("strandline", *line))
-    test = (
-        f'strandline() {{ "{sys.executable}" -m strandline "$@"; }}\n{script}\n'
-        f"COMP_WORDS=({words}); COMP_CWORD={len(line)}; _strandline\n"
-        'printf "%s\\n" "${COMPREPLY[@]}"'
+    words = ("strandline", *line)
+    test = SHELLS[shell].format(
+        script=script, words=" ".join(f"'{word}'" for word in words), last=len(line), line=" ".join(words)
     )
-    ran = subprocess.run(["bash", "-c", test], capture_output=True, text=True, check=True, timeout=WAIT_S)
+    ran = subprocess.run(
+        [
+            shell if program is None else str(require(program)),
+            *(["-N"] if shell == "fish" else []),
+            "-c",
+            f"{ALIASES[shell].format(python=sys.executable)}\n{test}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=WAIT_S,
+    )
     return ran.stdout.split()
 
 
-def test_bash_completes_commands_options_topics_and_groups(
-    topics: Sequence[str], run: Callable[..., Ran]
+@pytest.mark.oracle
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_complete_commands_options_topics_and_groups(
+    shell: str, topics: Sequence[str], run: Callable[..., Ran]
 ) -> None:
-    assert completed("topi") == ["topics"]
-    assert "describe" in completed("topics", "")
-    assert "--partitions" in completed("topics", "create", "--p")
-    assert completed("topics", "describe", "paged-1") == [f"paged-1{digit}" for digit in range(10)]
+    assert completed(shell, "topi") == ["topics"]
+    assert "describe" in completed(shell, "topics", "")
+    assert "--partitions" in completed(shell, "topics", "create", "--p")
+    assert completed(shell, "topics", "describe", "paged-1") == [f"paged-1{digit}" for digit in range(10)]
     consumed = run("consume", topics[0], "--group", "completed-group", "--exit")
     assert consumed.code == 0
-    assert completed("groups", "describe", "complet") == ["completed-group"]
+    assert completed(shell, "groups", "describe", "complet") == ["completed-group"]
 
 
 def test_a_cluster_that_is_away_completes_nothing_and_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRANDLINE_BOOTSTRAP_SERVERS", "127.0.0.1:1")
     began = time.monotonic()
-    assert completed("topics", "describe", "paged-1") == []
+    assert completed("bash", "topics", "describe", "paged-1") == []
     assert time.monotonic() - began < WAIT_S / 2

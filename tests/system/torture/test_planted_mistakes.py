@@ -5,6 +5,7 @@ One pair runs always; all of them, and the mended ones under every fault, with S
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -18,6 +19,7 @@ from strandline.testing.clusters import Cluster, cluster
 from strandline.testing.torture.run import Torture
 from strandline.testing.torture.stage import CLUSTER_SETTINGS
 from strandline.testing.torture.trials import BY_NAME, TRIALS
+from tests.json_shapes import checked_lines
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -79,6 +81,8 @@ def test_planted_mistake_is_found_and_its_mended_twin_survives(
     print(mended)
     assert not mended.skipped
     assert mended.passed
+    documents = "\n".join(json.dumps(each.as_json()) for each in (wrong, mended))
+    checked_lines(documents, ["torture", "--json"])
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.json_shapes import checked_lines
 
 pytest_plugins = ["pytester"]
 PRODUCERS = Path(__file__).parent / "programs" / "producers.py"
@@ -54,7 +55,7 @@ def test_command_that_never_ends_is_ended_and_told() -> None:
         "4",
         "--json",
     )
-    result = json.loads(verdict.stdout)
+    (result,) = checked_lines(verdict.stdout, ["torture", "--json"])
     assert (verdict.returncode, result["verdict"]) == (1, "failed")
     assert result["problems"][0]["kind"] == "stuck"
     assert any("did not end within" in note for note in result["notes"])

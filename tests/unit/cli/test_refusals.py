@@ -247,7 +247,10 @@ def test_variables_in_a_file_of_settings_are_filled_in_or_refused(
         "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
     }
     file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    assert main(["format", "--config", str(file)]) == 0
+    command = ["format", "--config", str(file), "--json"]
+    assert main(command) == 0
+    (formatted,) = checked_lines(capsys.readouterr().out, command)
+    assert formatted["formatted"] == [str(tmp_path / "data")]
     assert (tmp_path / "data" / "meta.properties").exists()
     file.write_text(file.read_text() + "config.providers.env.class=org.example.Vault\n")
     for command in ("format", "server"):

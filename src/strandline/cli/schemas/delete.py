@@ -1,9 +1,13 @@
-"""`strandline schemas delete`."""
+"""`strandline schemas delete`: a subject or one version of it, after a question."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
+from strandline.cli.exit_codes import DONE, FAILED
+from strandline.cli.output.confirm import add_yes, confirmed
+from strandline.cli.output.document import add_json, print_json
 from strandline.cli.schemas.connection import Refused, add_registry_option, ask, fail, in_path
 
 
@@ -17,17 +21,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--permanent", action="store_true", help="for good: records with its id become unreadable"
     )
+    add_yes(parser)
     add_registry_option(parser)
+    add_json(parser, {"subject": "text", "versions": ["number"], "is_permanent": "flag"})
 
 
 def call(options: argparse.Namespace) -> int:
-    path = f"/subjects/{in_path(options.subject)}"
-    if options.version is not None:
-        path += f"/versions/{in_path(options.version)}"
+    subject = f"/subjects/{in_path(options.subject)}"
     try:
-        deleted = ask(options, "DELETE", f"{path}{'?permanent=true' if options.permanent else ''}")
+        versions = _versions(options, subject)
+        named = ", ".join(map(str, versions))
+        after = " Records with its id become unreadable." if options.permanent else ""
+        if not confirmed(options, f"Delete {options.subject} version {named}?{after}"):
+            return FAILED
+        place = subject if options.version is None else f"{subject}/versions/{in_path(options.version)}"
+        deleted = ask(options, "DELETE", f"{place}{'?permanent=true' if options.permanent else ''}")
     except Refused as error:
         return fail(error)
-    versions = ", ".join(map(str, deleted)) if isinstance(deleted, list) else str(deleted)
-    print(f"deleted {'for good ' if options.permanent else ''}{options.subject} version {versions}")
-    return 0
+    gone = deleted if isinstance(deleted, list) else [deleted]
+    if options.json:
+        print_json({"subject": options.subject, "versions": gone, "is_permanent": options.permanent})
+    else:
+        for_good = "for good " if options.permanent else ""
+        print(f"deleted {for_good}{options.subject} version {', '.join(map(str, gone))}")
+    return DONE
+
+
+def _versions(options: argparse.Namespace, subject: str) -> list[Any]:
+    """The versions that the command is about: with --permanent those that are deleted already."""
+    if options.version is not None:
+        return [options.version]
+    present: list[Any] = ask(options, "GET", f"{subject}/versions{'?deleted=true' if options.permanent else ''}")
+    return present

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from strandline.cli.exit_codes import DONE, FAILED
+from strandline.cli.output.document import add_json, print_json
 from strandline.cli.schemas.connection import Refused, add_registry_option, ask, fail, in_path, pretty
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--old", metavar="N", help="(default: the version before the new one)")
     parser.add_argument("--new", default="latest", metavar="N", help="(default: latest)")
     add_registry_option(parser)
+    reading = {"reader": "number", "writer": "number", "can_read": "flag", "reasons": ["text"]}
+    add_json(parser, {"old": "number", "new": "number", "lines": ["text"], "readings": [reading]})
 
 
 def call(options: argparse.Namespace) -> int:
@@ -34,11 +37,19 @@ def call(options: argparse.Namespace) -> int:
         before, after = parse(options, old), parse(options, new)
     except Refused as error:
         return fail(error)
-    old_name, new_name = (f"version {each['version']}" for each in (old, new))
     old_lines, new_lines = (pretty(each["schemaType"], each["schema"]).splitlines() for each in (old, new))
-    for line in difflib.unified_diff(old_lines, new_lines, old_name, new_name, lineterm=""):
-        print(line)
-    return explain(before, after, old_name, new_name)
+    lines = list(
+        difflib.unified_diff(old_lines, new_lines, _name(old["version"]), _name(new["version"]), lineterm="")
+    )
+    readings = [
+        _reading(after, before, new["version"], old["version"]),
+        _reading(before, after, old["version"], new["version"]),
+    ]
+    if options.json:
+        print_json({"old": old["version"], "new": new["version"], "lines": lines, "readings": readings})
+    else:
+        print(*lines, *map(_told, readings), sep="\n")
+    return DONE if all(each["can_read"] for each in readings) else FAILED
 
 
 def _version_before(options: argparse.Namespace, subject: str, version: int) -> int:
@@ -72,19 +83,24 @@ def parse(options: argparse.Namespace, schema: dict[str, Any]) -> ParsedSchema:
         raise Refused(str(error)) from None
 
 
-def explain(old: ParsedSchema, new: ParsedSchema, old_name: str, new_name: str) -> int:
-    """Says in words who can read whose data; 1 if somebody cannot."""
-    if old.type != new.type:
-        print(f"The type changed from {old.type} to {new.type}: nobody can read the other's data.")
-        return FAILED
-    is_broken = False
-    for reader, writer, names in ((new, old, (new_name, old_name)), (old, new, (old_name, new_name))):
-        reasons = reader.incompatibilities(writer)
-        print(f"Readers with {names[0]} {'cannot' if reasons else 'can'} read data of {names[1]}.")
-        for reason in reasons:
-            print(f"  - {in_words(reason, *names)}")
-        is_broken = is_broken or bool(reasons)
-    return FAILED if is_broken else DONE
+def _reading(reader: ParsedSchema, writer: ParsedSchema, version: int, writer_version: int) -> dict[str, Any]:
+    """Says whether readers with one version can read data of the other, as the shape of the JSON has it."""
+    if reader.type != writer.type:
+        reasons = [f"the type is {reader.type}, and that of the data is {writer.type}"]
+    else:
+        names = (_name(version), _name(writer_version))
+        reasons = [in_words(reason, *names) for reason in reader.incompatibilities(writer)]
+    return {"reader": version, "writer": writer_version, "can_read": not reasons, "reasons": reasons}
+
+
+def _told(reading: dict[str, Any]) -> str:
+    can = "can" if reading["can_read"] else "cannot"
+    lines = [f"Readers with {_name(reading['reader'])} {can} read data of {_name(reading['writer'])}."]
+    return "\n".join(lines + [f"  - {reason}" for reason in reading["reasons"]])
+
+
+def _name(version: int) -> str:
+    return f"version {version}"
 
 
 def in_words(reason: str, reader: str, writer: str) -> str:
