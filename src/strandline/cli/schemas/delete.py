@@ -51,5 +51,7 @@ def _versions(options: argparse.Namespace, subject: str) -> list[Any]:
     """The versions that the command is about: with --permanent those that are deleted already."""
     if options.version is not None:
         return [options.version]
-    present: list[Any] = ask(options, "GET", f"{subject}/versions{'?deleted=true' if options.permanent else ''}")
+    present: list[Any] = ask(
+        options, "GET", f"{subject}/versions{'?deleted=true' if options.permanent else ''}"
+    )
     return present
