@@ -29,8 +29,9 @@ from strandline.serde import (
     SchemaRegistry,
     UnknownSchema,
 )
-from strandline.spark import to_registry
+from strandline.spark import exactly_once, to_registry
 from strandline.testing import RegistryProcess, running_registry
+from strandline.testing.clusters import wait_until
 from tests.spark.topics import rows_of
 
 FIRST = '{"type":"record","name":"Order","fields":[{"name":"id","type":"int"}]}'
@@ -113,6 +114,46 @@ def test_the_source_gives_typed_columns_of_several_writers_and_both_framings(
     assert [row.decoded for row in bad_rows] == [None] * 4
     errors = [row.decode_error and row.decode_error.partition(":")[0] for row in bad_rows]
     assert errors == ["unknown-schema", "not-framed", "undecodable", None]
+
+
+def test_a_query_stays_open_while_writers_register_schemas(
+    spark: Any, bootstrap: str, topic: str, admin: Admin, registry: str, tmp_path: Path
+) -> None:
+    for name in (topic, f"{topic}-out"):
+        admin.create_topic(name, partitions=1)
+    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "registry": registry}
+    options["startingOffsets"] = "earliest"
+
+    def write(schema: str, first: int, **fields: Any) -> None:
+        serializer = AvroSerializer(registry, schema)
+        with Producer(bootstrap_servers=bootstrap, value_serializer=serializer) as producer:
+            for number in range(first, first + 10):
+                producer.send(topic, {"id": number, **fields})
+
+    def written() -> list[bytes | None]:
+        return [row.value for row in rows_of(bootstrap, f"{topic}-out", 1)]
+
+    write(FIRST, 0)  # older than the reader's schema: the default is filled in
+    write(SECOND, 10, note="second")
+    rows = spark.readStream.format("strandline").options(**options).load()
+    rows = rows.selectExpr("concat_ws(' ', decoded.id, decoded.note, decode_error) AS value")
+    query = (
+        exactly_once(rows, bootstrap, topic=f"{topic}-out")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="100 milliseconds")
+        .start()
+    )
+    try:
+        wait_until(lambda: len(written()) >= 20, 60)
+        write(THIRD, 20, note="third", more=3)  # registered while the query runs
+        wait_until(lambda: len(written()) >= 30, 60)
+        write(FIRST, 30)
+        wait_until(lambda: len(written()) >= 40, 60)
+        assert query.isActive
+    finally:
+        query.stop()
+    notes = [note for note in ("none", "second", "third", "none") for _ in range(10)]
+    assert written() == [f"{number} {note}".encode() for number, note in enumerate(notes)]
 
 
 def test_to_registry_writes_values_that_confluents_format_has(
