@@ -24,10 +24,12 @@ def broker() -> Iterator[BrokerProcess]:
 
 def values(broker: BrokerProcess, topic: str, count: int) -> list[bytes | None]:
     read: list[bytes | None] = []
+    deadline = time.monotonic() + 30
     with Consumer(broker.client_settings) as consumer:
         consumer.assign([(topic, 0)])
         consumer.seek_to_beginning()
         while len(read) < count:
+            assert time.monotonic() < deadline, f"{len(read)} of {count} records of {topic}"
             read += [record.value for record in consumer.poll(1.0)]
     return read
 
@@ -80,3 +82,27 @@ def test_failing_disk_takes_the_directory_offline_and_loses_nothing_acknowledged
     broker.kill()
     broker.start()
     assert values(broker, "t", 1) == [b"kept"]
+
+
+def test_slow_and_failing_disks_strike_regions_that_are_sent_without_being_read(broker: BrokerProcess) -> None:
+    value = b"x" * 200_000
+    with Producer(broker.client_settings) as producer:
+        producer.send("t", value).result(10)
+    with broker.faults.slow_disk(ms=300, operations=["read"], topic="t") as slow:
+        began = time.monotonic()
+        assert values(broker, "t", 1) == [value]
+        assert time.monotonic() - began >= 0.3
+        assert slow.fired >= 1
+    with (
+        broker.faults.failing_disk(operations=["read"], topic="t") as failing,
+        Consumer(broker.client_settings) as consumer,
+    ):
+        consumer.assign([("t", 0)])
+        consumer.seek_to_beginning()
+        deadline = time.monotonic() + 20
+        while not failing.fired and time.monotonic() < deadline:
+            assert consumer.poll(0.2) == []
+    assert failing.fired > 0
+    broker.kill()
+    broker.start()
+    assert values(broker, "t", 1) == [value]

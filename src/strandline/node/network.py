@@ -194,7 +194,7 @@ class TcpConnection(asyncio.BufferedProtocol):
         first = self._queue[0]
         try:
             if isinstance(first, _Region):
-                sent = os.sendfile(self._socket.fileno(), first.file.fd, first.position, first.left)
+                sent = first.file.send_to(self._socket.fileno(), first.position, first.left)
                 if sent == 0:
                     raise OSError(errno.EIO, _TOO_SHORT, first.file.path)
                 first.position += sent

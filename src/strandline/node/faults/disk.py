@@ -90,6 +90,11 @@ class SwitchedFile(RealFile):
             self._switch.strike(READ, self.path)
         return super().read_at(position, size)
 
+    def send_to(self, socket_fd: int, position: int, size: int) -> int:
+        if self._switch.fault is not None:
+            self._switch.strike(READ, self.path)
+        return super().send_to(socket_fd, position, size)
+
     def write_at(self, position: int, parts: Sequence[Buffer]) -> None:
         if self._switch.fault is not None:
             self._switch.strike(WRITE, self.path)
