@@ -32,6 +32,8 @@ import strandline.spark
 settings, home = json.loads(sys.stdin.read()), pathlib.Path(sys.argv[1])
 builder = SparkSession.builder.master("local[2]").config("spark.ui.port", "0")
 builder = builder.config("spark.eventLog.enabled", "true").config("spark.eventLog.compress", "false")
+builder = builder.config("spark.sql.shuffle.partitions", "2")
+builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 builder = builder.config("spark.eventLog.dir", f"file:{home}/events")
 spark = strandline.spark.prepare(builder).getOrCreate()
 options = {f"kafka.{name}": value for name, value in settings.items()}

@@ -84,7 +84,9 @@ def test_failing_disk_takes_the_directory_offline_and_loses_nothing_acknowledged
     assert values(broker, "t", 1) == [b"kept"]
 
 
-def test_slow_and_failing_disks_strike_regions_that_are_sent_without_being_read(broker: BrokerProcess) -> None:
+def test_slow_and_failing_disks_strike_regions_that_are_sent_without_being_read(
+    broker: BrokerProcess,
+) -> None:
     value = b"x" * 200_000
     with Producer(broker.client_settings) as producer:
         producer.send("t", value).result(10)

@@ -27,6 +27,11 @@ pipeline: upgraded
 brokers: {brokers}
 checkpoint: checkpoint
 retry: {{backoff: [1 second]}}
+spark:
+  master: local[2]
+  settings:
+    spark.sql.shuffle.partitions: "2"
+    spark.driver.extraJavaOptions: -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
 sources:
   orders:
     topic: orders

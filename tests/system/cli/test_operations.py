@@ -61,7 +61,9 @@ def test_brokers_are_restarted_one_by_one_while_records_are_written(
     errors: list[object] = []
     sent = 0
     is_over = threading.Event()
-    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
+    )
 
     def write() -> None:
         nonlocal sent

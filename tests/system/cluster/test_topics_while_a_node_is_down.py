@@ -34,6 +34,8 @@ def commit(cluster: Cluster, group: str, topic: str) -> int:
 def test_topics_are_created_while_one_of_three_nodes_is_down() -> None:
     with running_cluster(nodes=3) as cluster:
         cluster.node(3).kill()
+        # New replicas are placed on it last once it is fenced, and not before.
+        story.eventually(lambda: 3 not in story.brokers(cluster))
         minimum = CreatableTopicConfig(name="min.insync.replicas", value="2")
         topic = CreatableTopic(
             name="t", num_partitions=3, replication_factor=3, assignments=(), configs=(minimum,)
