@@ -1,4 +1,4 @@
-"""Docstrings say what a thing is: their subject comes first."""
+"""Docstrings say what a thing is or returns, in full sentences whose subject comes first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
 # Openings that hide the subject of a sentence.
-FORBIDDEN = ("What ", "Whoever ", "Whatever ")
+FORBIDDEN = ("What ", "Who ", "Whoever ", "Whatever ", "Whether what ")
+WORDS_MIN = 4  # a line with fewer is a fragment
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
@@ -27,3 +28,13 @@ def test_no_docstring_begins_with_what_or_whoever() -> None:
         if text.startswith(FORBIDDEN)
     ]
     assert found == [], "say what the thing is or returns, with the subject first"
+
+
+def test_no_docstring_is_a_fragment() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}: {text}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, text in docstrings(path)
+        if "\n" not in text and text.endswith(".") and len(text.split()) < WORDS_MIN
+    ]
+    assert found == [], "say it in a full sentence, or leave it to the name"

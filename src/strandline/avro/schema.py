@@ -61,7 +61,7 @@ class PrimitiveType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumType:
-    """An enum."""
+    """A type whose values are symbols of a list."""
 
     symbols: tuple[str, ...]
     default: str | None = None
@@ -69,7 +69,7 @@ class EnumType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayType:
-    """An array."""
+    """A type whose values are lists of one other type."""
 
     items: AvroType
 
@@ -105,7 +105,7 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordType:
-    """A record."""
+    """A type whose values have named fields."""
 
     fields: tuple[RecordField, ...]
 

@@ -1,4 +1,4 @@
-"""The `strandline` command."""
+"""The `strandline` command: finds the command that was typed, runs it, and says its errors."""
 
 from __future__ import annotations
 

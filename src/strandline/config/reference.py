@@ -25,7 +25,7 @@ _TOPIC_COLUMNS = ("Key", "Type", "Default", "Allowed", "Broker's default in", "E
 
 
 def render_reference() -> str:
-    """The whole page."""
+    """The text of the whole page."""
     parts = [_HEAD, "## Topic keys\n", table(_TOPIC_COLUMNS, map(_topic_row, shown(TOPIC_KEYS.values())))]
     parts += ["## Group keys\n", table(_TOPIC_COLUMNS, map(_group_row, shown(GROUP_KEYS.values())))]
     rows = map(_topic_row, CLIENT_METRICS_KEYS.values())

@@ -151,7 +151,7 @@ def _plan_resource(
 
 
 def forgotten_eligible_leaders(image: ClusterImage, resource: ConfigResourceKey) -> list[Message]:
-    """Who was eligible has everything that was committed under the old minimum, and not what the new one commits."""
+    """The record that forgets eligible replicas: they have what the old minimum committed, no more."""
     if not uses_eligible_leaders(image):
         return []
     kind, name = resource

@@ -74,7 +74,8 @@ def uses_eligible_leaders(image: ClusterImage) -> bool:
 
 
 def one_minimum_records(image: ClusterImage, minimum: int) -> list[Message]:
-    """Who is eligible depends on the minimum: all controllers must go by the cluster's, and by no broker's own."""
+    """The records that leave one minimum in the cluster. Which replicas are eligible depends on it, so that all
+    controllers must go by the same one."""
     records: list[Message] = []
     if MIN_IN_SYNC_KEY not in image.configs.get((BROKER_RESOURCE, ""), {}):
         records.append(_minimum("", str(minimum)))

@@ -102,7 +102,7 @@ class PartitionChange:
         )
 
     def _last_known(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
-        """Who led last, when it was the last in sync: the best that is left if nobody is eligible."""
+        """The last leader, when it was the last in sync: the best that is left if nobody is eligible."""
         known = self.partition.last_known_leaders if self.uses_eligible else ()
         return tuple(r for r in known if r in replicas and r not in self.lost)
 

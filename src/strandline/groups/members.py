@@ -1,4 +1,4 @@
-"""Who asks, and what new members are called."""
+"""The sender of a group request, and the ids that new members get."""
 
 from __future__ import annotations
 

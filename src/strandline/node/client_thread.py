@@ -89,7 +89,7 @@ class LoopThread:
         return await result
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begins without waiting."""
+        """Starts the thread without waiting for its loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, act: Callable[[], T]) -> T:

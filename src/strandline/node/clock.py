@@ -1,4 +1,4 @@
-"""The machine's clocks."""
+"""The clocks of the machine, as the port `Clock`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This process."""
+"""This process, as the port `Process`: its limits, its signals, its end."""
 
 from __future__ import annotations
 

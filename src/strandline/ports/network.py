@@ -48,7 +48,7 @@ class Connection(Protocol):
         ...
 
     def abort(self) -> None:
-        """At once."""
+        """Ends the connection at once; what was not sent is dropped."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Chance."""
+"""The port for chance, which a simulation takes from its seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who votes (KIP-853): sets of voters, and which of them stands at which offset of the log.
+"""The voters (KIP-853): their sets, and which of them stands at which offset of the log.
 
 Rules (Raft's thesis in brackets):
 1. A node uses the latest set in its log from the moment it is appended, committed or not [§4.1].

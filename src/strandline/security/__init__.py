@@ -1,1 +1,1 @@
-"""Who somebody is: SASL exchanges of both sides, users and their credentials, names from certificates. Pure."""
+"""Identities: SASL exchanges of both sides, users and their credentials, names from certificates. Pure."""

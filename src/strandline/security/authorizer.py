@@ -1,4 +1,4 @@
-"""Who may do what, decided as Kafka's StandardAuthorizer decides it.
+"""Decides who may do what, as Kafka's StandardAuthorizer does.
 
 1. A super user may do everything.
 2. A rule is for a principal (or User:*), from a host (or *), on a resource: a literal name, all names by the literal

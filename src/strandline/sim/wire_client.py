@@ -110,7 +110,7 @@ class WireClient:
         return answer
 
     def send_without_response(self, request: Request, version: int | None = None) -> None:
-        """For acks=0."""
+        """Sends a request that has no response, such as a Produce with acks=0."""
         self.send(request, version)
         self._sent.pop()
 

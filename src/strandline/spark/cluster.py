@@ -80,20 +80,20 @@ class ClusterView:
         self.close()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections of all clients."""
         self._admin = self._consumer = None
         self._clients.close()  # the second client too if closing the first raises
 
     @property
     def admin(self) -> SourceAdmin:
-        """The admin, connected."""
+        """The admin, which is connected when it is first used."""
         if self._admin is None:
             self._admin = self._clients.enter_context(SourceAdmin(admin_settings(self._options.consumer)))
         return self._admin
 
     @property
     def consumer(self) -> Consumer:
-        """The consumer, connected."""
+        """The consumer, which is connected when it is first used."""
         if self._consumer is None:
             self._consumer = self._clients.enter_context(Consumer(consumer_settings(self._options.consumer)))
         return self._consumer

@@ -206,7 +206,7 @@ class Segment:
             self.first_timestamp = max_timestamp
 
     def finish(self) -> None:
-        """No more appends."""
+        """Ends the appends: another segment is the active one."""
         self.complete_indexes()
         self.retire()
 

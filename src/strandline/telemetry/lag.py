@@ -35,7 +35,7 @@ _STALLED_COMMITS: Final = 3
 
 
 class LagRules(NamedTuple):
-    """The thresholds."""
+    """The thresholds by which lag is judged."""
 
     warning: int = 1_000
     critical: int = 10_000

@@ -255,7 +255,7 @@ class TransactionShard:
 
 
 def after_completion(transaction: Transaction) -> ProducerIdAndEpoch:
-    """Who the producer is once its prepared transaction is complete."""
+    """The producer as it is once its prepared transaction is complete."""
     if transaction.client_version >= EPOCH_PER_TRANSACTION_FROM and transaction.next_producer_id >= 0:
         return ProducerIdAndEpoch(transaction.next_producer_id, 0)
     return ProducerIdAndEpoch(transaction.producer_id, transaction.epoch)

@@ -1,1 +1,1 @@
-"""Who may do what: the rules for each API, and the authorizer of a node."""
+"""The rules of each API for what a user may do, and the authorizer of a node."""

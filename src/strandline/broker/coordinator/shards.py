@@ -73,7 +73,7 @@ class CoordinatorShards(ABC, Generic[R]):
 
     @abstractmethod
     async def _load_runtime(self, replica: Replica) -> R:
-        """Replays a partition."""
+        """Replays the log of one partition into its shard."""
 
     @abstractmethod
     def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:

@@ -77,7 +77,7 @@ from strandline.wire.schema import Request
 
 
 class RequestOrigin(NamedTuple):
-    """Who sent a request that the controller decides, and from where."""
+    """The sender of a request that the controller decides, and its address."""
 
     principal: Principal
     host: str

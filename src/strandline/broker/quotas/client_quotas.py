@@ -72,7 +72,7 @@ class ClientQuotas:
         self.is_active = False
 
     def follow(self) -> None:
-        """Quotas have changed."""
+        """Takes over quotas that have changed."""
         self.is_active = any(
             not _OF_CLIENTS.isdisjoint(quotas) for quotas in self._image.client_quotas.values()
         )

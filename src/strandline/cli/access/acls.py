@@ -1,4 +1,4 @@
-"""`strandline acls list|add|remove`."""
+"""`strandline acls list|add|remove` shows and changes the rules of who may do what."""
 
 from __future__ import annotations
 

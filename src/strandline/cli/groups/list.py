@@ -1,4 +1,4 @@
-"""`strandline groups list`."""
+"""`strandline groups list` names the groups, with their state and protocol."""
 
 from __future__ import annotations
 

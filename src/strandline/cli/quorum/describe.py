@@ -1,4 +1,4 @@
-"""`strandline quorum describe`."""
+"""`strandline quorum describe` shows the voters and observers of the metadata quorum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`strandline schemas list`."""
+"""`strandline schemas list` names the subjects of a registry and their versions."""
 
 from __future__ import annotations
 

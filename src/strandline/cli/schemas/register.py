@@ -1,4 +1,4 @@
-"""`strandline schemas register`."""
+"""`strandline schemas register` registers the schema in a file under a subject."""
 
 from __future__ import annotations
 

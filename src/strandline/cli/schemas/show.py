@@ -1,4 +1,4 @@
-"""`strandline schemas show`."""
+"""`strandline schemas show` prints one version of a subject."""
 
 from __future__ import annotations
 

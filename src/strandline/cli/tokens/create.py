@@ -1,4 +1,4 @@
-"""`strandline tokens create`."""
+"""`strandline tokens create` makes a delegation token."""
 
 from __future__ import annotations
 

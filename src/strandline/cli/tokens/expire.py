@@ -1,4 +1,4 @@
-"""`strandline tokens expire`."""
+"""`strandline tokens expire` ends the life of a delegation token."""
 
 from __future__ import annotations
 

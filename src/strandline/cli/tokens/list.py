@@ -1,4 +1,4 @@
-"""`strandline tokens list`."""
+"""`strandline tokens list` shows the delegation tokens that the user may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`strandline tokens renew`."""
+"""`strandline tokens renew` gives a delegation token more time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`strandline topics create`."""
+"""`strandline topics create` makes topics, with settings and an assignment if they are given."""
 
 from __future__ import annotations
 

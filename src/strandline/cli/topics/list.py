@@ -1,4 +1,4 @@
-"""`strandline topics list`."""
+"""`strandline topics list` names the topics, with partitions and replicas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`strandline transactions describe`."""
+"""`strandline transactions describe` shows the state and the partitions of transactions."""
 
 from __future__ import annotations
 

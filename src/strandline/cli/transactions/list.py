@@ -1,4 +1,4 @@
-"""`strandline transactions list`."""
+"""`strandline transactions list` names the transactional ids and their states."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class AccessAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = None) -> None:
-        """Creates rules."""
+        """Creates rules of who may do what."""
         deadline = self._deadline(timeout)
         created = tuple(acls)
         request = CreateAclsRequest(

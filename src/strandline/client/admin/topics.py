@@ -117,7 +117,7 @@ class TopicAdmin(AdminBase):
         configs: Mapping[str, ConfigValue] | None = None,
         timeout: float | None = None,
     ) -> CreatedTopic:
-        """Creates one topic."""
+        """Creates one topic, and returns its id, partitions and settings."""
         topic = NewTopic(
             name=name, partitions=partitions, replication_factor=replication_factor, configs=configs or {}
         )

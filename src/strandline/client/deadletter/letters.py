@@ -129,7 +129,7 @@ def origin_of(record: ConsumerRecord) -> Origin:
 
 
 def without_ours(headers: Iterable[RecordHeader]) -> list[RecordHeader]:
-    """The application's headers."""
+    """The headers of the application, without those that dead letters add."""
     return [(name, value) for name, value in headers if not name.startswith(PREFIX)]
 
 

@@ -25,7 +25,7 @@ class Backoff:
     __slots__ = ("_below", "_first_ms", "_max_ms", "failures")
 
     def __init__(self, first_ms: float, max_ms: float, below: Callable[[int], int]) -> None:
-        """`below` is ports.Random.below."""
+        """Takes the base and the limit of the pauses; `below` is ports.Random.below."""
         self._first_ms = first_ms
         self._max_ms = max_ms
         self._below = below

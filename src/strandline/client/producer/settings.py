@@ -17,7 +17,7 @@ from strandline.wire.record_batch import HEADER_BYTES
 
 
 def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
-    """The accumulator's settings."""
+    """The settings of the accumulator, from those of the producer."""
     return AccumulatorSettings(
         batch_bytes=config.int("batch.size") - HEADER_BYTES,
         memory_bytes=config.int("buffer.memory"),
@@ -37,7 +37,7 @@ def serializer_setting(
 
 
 def sender_settings(config: ClientConfig) -> SenderSettings:
-    """The sender's settings."""
+    """The settings of the sender, from those of the producer."""
     codec = CODES[config.text("compression.type")]
     name = f"compression.{config.text('compression.type')}.level"
     return SenderSettings(

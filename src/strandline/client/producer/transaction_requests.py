@@ -39,7 +39,7 @@ def init_request(
 def add_partitions_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    """AddPartitionsToTxn."""
+    """The AddPartitionsToTxn of these partitions."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=id_and_epoch.producer_id,
@@ -63,7 +63,7 @@ def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
 def add_offsets_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, group_id: str
 ) -> AddOffsetsToTxnRequest:
-    """AddOffsetsToTxn."""
+    """The AddOffsetsToTxn of a group."""
     return AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,
@@ -79,8 +79,8 @@ def txn_offset_commit_request(
     group: Any,
     offsets: Mapping[Any, Any],
 ) -> TxnOffsetCommitRequest:
-    """TxnOffsetCommit. `group` may be an object with generation_id, member_id and group_instance_id, which fence a
-    member that is no longer one; an id alone fences nobody."""
+    """The TxnOffsetCommit of a group. `group` may be an object with generation_id, member_id and group_instance_id,
+    which fence a member that is no longer one; an id alone fences nobody."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), where in offsets.items():
         epoch = getattr(where, "leader_epoch", None)
@@ -108,7 +108,7 @@ def txn_offset_commit_request(
 
 
 def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_commit: bool) -> EndTxnRequest:
-    """EndTxn."""
+    """The EndTxn that commits or aborts."""
     return EndTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,

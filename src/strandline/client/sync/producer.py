@@ -247,7 +247,7 @@ class Producer(ProducerCalls):
 
 
 class TransactionOwner(Producer):
-    """`client.producer.shared_transaction.TransactionOwner`, blocking."""
+    """The TransactionOwner of `client.producer.shared_transaction`, for code that blocks."""
 
     _client: AsyncTransactionOwner
     _client_class = AsyncTransactionOwner

@@ -1,4 +1,4 @@
-"""Who should have which partitions: the server-side assignors of KIP-848. Pure functions of plain values.
+"""The server-side assignors of KIP-848: which member should have which partitions. Pure functions of plain values.
 
 - `uniform`: every member has as many partitions as the others, give or take one where all want the same topics, and
   keeps what it has as far as that allows.

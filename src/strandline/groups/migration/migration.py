@@ -241,9 +241,9 @@ class GroupMigration:
 def _owners(
     classic: ClassicGroup, subscriptions: dict[str, ConsumerProtocolSubscription], topics: Topics
 ) -> dict[tuple[bytes, int], str]:
-    """Who has which partition: by the assignment, and what it does not give to anyone by what members said to have when
-    they joined. Cooperative ones keep that through a rebalance, also through one that failed and left no assignment; of
-    two that claim the same, whoever was there in a later generation has it. Raises DecodeError."""
+    """The owner of each partition, by the assignment. A partition that it gives to nobody belongs to the member that
+    said so when it joined: cooperative members keep theirs through a rebalance, also through one that failed. Of two
+    that claim the same, the one of the later generation has it. Raises DecodeError."""
     owners: dict[tuple[bytes, int], str] = {}
     for member in classic.members.values():
         if not member.assignment:

@@ -31,7 +31,7 @@ class Metrics:
         self._queries: Mapping[str, Mapping[str, Any]] = {}
 
     def update(self, queries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Replaces the totals."""
+        """Replaces the totals by newer ones."""
         self._queries = queries
 
     def families(self) -> list[Family]:

@@ -130,7 +130,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """A whole pipeline."""
+    """A whole pipeline, as its YAML file describes it."""
 
     file: str
     name: str
@@ -152,7 +152,7 @@ class Spec:
 
     @property
     def brokers(self) -> str:
-        """The bootstrap servers."""
+        """The bootstrap servers of its cluster."""
         return self.client["bootstrap.servers"]
 
     @property

@@ -51,7 +51,7 @@ class Mistakes:
     noted: list[Mistake] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """Notes a mistake."""
+        """Notes a mistake and its line."""
         self.noted.append(Mistake(file=self.file, line=line, text=text))
 
     def check(self) -> None:

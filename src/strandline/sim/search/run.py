@@ -45,7 +45,7 @@ _SETTINGS: Final = {
 class Workload(Protocol):
     @property
     def topics(self) -> dict[str, int]:
-        """Their partitions."""
+        """The numbers of partitions by topic."""
         ...
 
     async def begin(self) -> None: ...

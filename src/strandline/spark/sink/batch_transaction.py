@@ -95,7 +95,7 @@ class BatchTransaction:
         self._owner.send_and_wait(**markers.record(marker))
 
     def commit(self) -> None:
-        """Commits the transaction."""
+        """Commits the transaction, with the marker of its batch."""
         assert self._owner is not None, "begin comes first"
         self.is_commit_requested = True
         self._owner.commit_transaction()

@@ -80,7 +80,7 @@ def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> Retained
 
 
 def emptied(header: BatchHeader) -> RetainedBatch:
-    """The header alone."""
+    """The header of a batch that has lost all of its records."""
     bare = header._replace(
         length=HEADER_BYTES - LOG_OVERHEAD_BYTES,
         attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_FLAG),
