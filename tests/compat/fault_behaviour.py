@@ -19,6 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import BrokerProcess, running_broker
 from strandline.testing.faults import BrokerFault
+from tests.compat.clients.interface import Refused
 from tests.compat.clients.java_client import JavaClient
 from tests.compat.clients.kafka_python_client import KafkaConsumer, KafkaProducer
 from tests.compat.records import Sample
@@ -192,6 +193,18 @@ def strandline_commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
         consumer.commit()
 
 
+def java_commit(worker: JavaWorker) -> Callable[[BrokerProcess, str, Ready], None]:
+    settings = {"group.id": "", "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+
+    def commit(broker: BrokerProcess, topic: str, ready: Ready) -> None:
+        client = JavaClient(broker.bootstrap, worker)
+        assert client.call("begin_in_group", topic=topic, settings={**settings, "group.id": topic}) == 1
+        ready()
+        client.call("commit_in_group", topic=topic, settings={})
+
+    return commit
+
+
 COMMITTERS: Final = {
     "librdkafka": librdkafka_commit,
     "aiokafka": aiokafka_commit,
@@ -218,6 +231,9 @@ def commit_behaviour(
     def commit() -> None:
         try:
             run(broker, topic, ready)
+        except Refused as error:  # by Java, with the exception's class in front
+            thrown = str(error).partition(": ")[2].partition(":")[0]
+            outcome[0] = f"raises {thrown.rpartition('.')[2]}"
         except Exception as error:
             outcome[0] = f"raises {type(error).__name__}"
 
@@ -261,16 +277,16 @@ def main() -> None:
     from tests.oracle.fetch import JAVA, KAFKA_JARS
     from tests.oracle.require import require
 
-    if "commits" in sys.argv:
-        with running_broker() as broker:
-            show(COMMIT_FAULTS, {name: commit_column(broker, run) for name, run in COMMITTERS.items()})
-        return
     with (
         running_broker() as broker,
         JavaWorker(
             java=require(JAVA), jars=require(KAFKA_JARS), source=HERE / "java" / "Clients.java"
         ) as worker,
     ):
+        if "commits" in sys.argv:
+            committers = {**COMMITTERS, "java": java_commit(worker)}
+            show(COMMIT_FAULTS, {name: commit_column(broker, run) for name, run in committers.items()})
+            return
         columns = {name: column(broker, write) for name, write in PYTHON_CLIENTS.items()}
         columns["java"] = column(broker, java(worker))
     show(FAULTS, columns)

@@ -17,6 +17,7 @@ from tests.compat.fault_behaviour import (
     column,
     commit_column,
     java,
+    java_commit,
     table_in,
 )
 from tests.oracle.java_worker import JavaWorker
@@ -49,3 +50,11 @@ def test_commits_end_as_the_guide_says(broker: BrokerProcess, client: str) -> No
 @pytest.mark.xdist_group("apache-kafka")
 def test_java_behaves_as_the_guide_says(broker: BrokerProcess, java_worker: JavaWorker) -> None:
     assert column(broker, java(java_worker)) == table_in(GUIDE.read_text(), "writes")["java"]
+
+
+@pytest.mark.oracle
+@pytest.mark.xdist_group("apache-kafka")
+@pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
+def test_commits_of_java_end_as_the_guide_says(broker: BrokerProcess, java_worker: JavaWorker) -> None:
+    said = table_in(GUIDE.read_text(), "commits")["java"]
+    assert commit_column(broker, java_commit(java_worker)) == said

@@ -52,6 +52,9 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * answer {"result": ...} or {"error": {"code", "message"}} with Kafka's error code. Bytes travel as base64.
  */
 public class Clients {
+    /** The member of a group between two questions; there is one at a time. */
+    private static KafkaConsumer<byte[], byte[]> member;
+
     private final JsonNode question;
     private final String topic;
     private final Duration timeout;
@@ -93,6 +96,8 @@ public class Clients {
             case "read": return read();
             case "read_partitions": return readPartitions();
             case "read_in_group": return readInGroup();
+            case "begin_in_group": return beginInGroup();
+            case "commit_in_group": return commitInGroup();
             case "beginning_offsets": return offsets(true);
             case "end_offsets": return offsets(false);
             case "offsets_for_times": return offsetsForTimes();
@@ -221,6 +226,25 @@ public class Clients {
             consumer.commitSync(timeout);
         }
         return count;
+    }
+
+    /** Reads a record as a member that stays one until it commits. */
+    private Object beginInGroup() {
+        member = consumer();
+        member.subscribe(List.of(topic));
+        long deadline = System.nanoTime() + timeout.toNanos();
+        int count = 0;
+        while (count == 0 && System.nanoTime() < deadline) {
+            count = member.poll(Duration.ofMillis(500)).count();
+        }
+        return count;
+    }
+
+    private Object commitInGroup() {
+        try (KafkaConsumer<byte[], byte[]> ended = member) {
+            ended.commitSync();
+        }
+        return true;
     }
 
     private Object offsets(boolean beginning) {
