@@ -60,7 +60,7 @@ def test_errors_are_raised_at_once_or_in_the_result_and_the_producer_goes_on(
     called = threading.Event()
     with (
         Admin(bootstrap_servers=bootstrap) as admin,
-        Producer(bootstrap_servers=bootstrap, max_block_ms=200) as producer,
+        Producer(bootstrap_servers=bootstrap, max_block_ms=3000) as producer,
     ):
         with pytest.raises(UnknownTopicError):
             producer.send(topic, b"x").result(60)

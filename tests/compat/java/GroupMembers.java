@@ -65,6 +65,7 @@ public class GroupMembers {
         private final JsonNode question;
         private final PrintWriter journal;
         private final Map<TopicPartition, OffsetAndMetadata> uncommitted = new HashMap<>();
+        private final Map<TopicPartition, Long> firstUncommitted = new HashMap<>();
         private volatile boolean ends;
         private KafkaConsumer<byte[], byte[]> consumer;
 
@@ -108,6 +109,7 @@ public class GroupMembers {
                 long last = records.get(records.size() - 1).offset();
                 note("r " + partition.partition() + " " + records.get(0).offset() + " " + last);
                 uncommitted.put(partition, new OffsetAndMetadata(last + 1));
+                firstUncommitted.putIfAbsent(partition, records.get(0).offset());
             }
             if (!found.isEmpty()) {
                 Thread.sleep(10);
@@ -122,13 +124,18 @@ public class GroupMembers {
             try {
                 consumer.commitSync(uncommitted);
                 uncommitted.forEach((partition, to) -> note("c " + partition.partition() + " " + to.offset()));
-                uncommitted.clear();
+                forget();
             } catch (RebalanceInProgressException error) {
                 // A cooperative member keeps its partitions meanwhile: it polls on and commits afterwards.
             } catch (KafkaException error) {
                 note("e " + error.toString().replaceAll("\\s+", " "));
-                uncommitted.clear();
+                forget();
             }
+        }
+
+        private void forget() {
+            uncommitted.clear();
+            firstUncommitted.clear();
         }
 
         @Override
@@ -139,12 +146,16 @@ public class GroupMembers {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
             commit();
+            // A rebalance refused the commit, and there is no time left for another: a member that leaves is not asked.
+            uncommitted.forEach((partition, to) -> note(
+                "f " + partition.partition() + " " + firstUncommitted.get(partition) + " " + (to.offset() - 1)));
+            forget();
             note("v " + listed(partitions));
         }
 
         @Override
         public void onPartitionsLost(Collection<TopicPartition> partitions) {
-            uncommitted.clear();
+            forget();
             note("v " + listed(partitions));
         }
 

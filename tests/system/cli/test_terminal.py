@@ -126,7 +126,7 @@ def test_few_rows_are_printed_and_no_colour_is_no_colour(topics: Sequence[str], 
 
 
 def test_a_bar_grows_and_is_gone_at_the_end(topics: Sequence[str], started: Started) -> None:
-    terminal = started("perf", "produce", topics[0], "--records", "200000", "--size", "100")
+    terminal = started("perf", "produce", topics[0], "--records", "20000", "--rate", "10000")
     terminal.wait_for("%")
     assert terminal.end() == 0
     bars = [part for part in terminal.shown.split("\r") if part.startswith("[")]
