@@ -91,6 +91,7 @@ docs: $(VENV)/.dev
 	@$(BIN)/python -m tests.tidy.client_keywords
 	@$(BIN)/python -m tests.tidy.blocking_calls
 	@$(BIN)/python -m tests.tidy.api_index
+	@$(BIN)/python -m tests.tidy.adr_index
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,7 +8,7 @@ import pytest
 
 from strandline.broker.api.table import TABLE
 from strandline.cli.docs import pages
-from tests.tidy import api_index, blocking_calls, client_keywords
+from tests.tidy import adr_index, api_index, blocking_calls, client_keywords
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 HANDLERS = Path(__file__).parents[2] / "src" / "strandline" / "broker" / "api"
@@ -35,3 +35,7 @@ def test_keywords_of_the_clients_are_their_settings() -> None:
 
 def test_the_index_of_apis_is_what_the_wire_classes_say() -> None:
     assert api_index.PATH.read_text() == api_index.render(), "run make docs"
+
+
+def test_every_decision_is_in_the_index() -> None:
+    assert adr_index.FILE.read_text() == adr_index.render(), "run `make docs`"

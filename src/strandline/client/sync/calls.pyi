@@ -79,7 +79,7 @@ class AdminCalls(BlockingClient):
         configs: Mapping[str, ConfigValue] | None = None,
         timeout: float | None = None,
     ) -> CreatedTopic:
-        """Creates one topic."""
+        """Creates one topic, and returns its id, partitions and settings."""
     def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes topics with all of their records."""
     def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
@@ -213,7 +213,7 @@ class AdminCalls(BlockingClient):
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[Acl]:
         """The rules that match a filter, or all."""
     def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = None) -> None:
-        """Creates rules."""
+        """Creates rules of who may do what."""
     def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = None) -> list[Acl]:
         """Deletes the rules that the filters match, and returns them."""
     def describe_client_quotas(
