@@ -124,7 +124,7 @@ class Lab:
 
     @property
     def controller(self) -> int:
-        """The active controller."""
+        """The controller that leads the quorum now."""
         return self.stage.active_controller()
 
     # Clients

@@ -54,7 +54,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> LabScenario:
-    """Raises UnknownScenario."""
+    """The scenario of this name. Raises UnknownScenario."""
     modules = _modules()
     if name not in modules:
         near = get_close_matches(name, modules, 3, 0.4)

@@ -29,7 +29,7 @@ class JournalFollower:
         self.caught_up.set()
 
     async def run(self) -> None:
-        """Reads for ever."""
+        """Reads the journal until it is cancelled."""
         await self.read_to_end()
         while True:
             await self._read(1.0)

@@ -77,7 +77,7 @@ class RegistryProcess:
         return self._process.wait(seconds)
 
     def stop(self) -> None:
-        """A clean shutdown."""
+        """Ends the registry in order."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
