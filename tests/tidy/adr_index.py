@@ -9,8 +9,8 @@ DIRECTORY = Path(__file__).parents[2] / "docs" / "adr"
 FILE = DIRECTORY / "README.md"
 HEAD = """# Decisions
 
-A page for each choice that somebody could question later: the situation, the decision, what was rejected and why, and what
-follows from it. A page says what is true today; one that no longer holds names the page that took its place.
+A page for each choice that somebody could question later: the situation, the decision, what was rejected and why, and
+what follows from it. A page says what is true today; one that no longer holds names the page that took its place.
 
 """
 _SUPERSEDED = re.compile(r"Superseded by \[ADR (\d+)\]")
