@@ -137,7 +137,7 @@ def main() -> None:
 
 def start_cluster(directory: Path, source: Path, stack: ExitStack) -> tuple[Cluster, Nodes]:
     directory.mkdir()
-    trio = Cluster(directory, 3, {})
+    trio = Cluster(directory, 3, {}, takes_faults=False)
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(source)
     try:

@@ -107,7 +107,7 @@ class StrandlineTrio(Trio):
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True)
         own = {key: value for key, value in SETTINGS.items() if not key.startswith(_STRANDLINE_HAS_NOT)}
-        self._cluster = Cluster(directory, 3, own)
+        self._cluster = Cluster(directory, 3, own, takes_faults=False)
 
     def address(self, node_id: int) -> str:
         return self._cluster.node(node_id).settings["advertised.listeners"].partition("//")[2]

@@ -62,7 +62,14 @@ def up_cluster(options: argparse.Namespace) -> int:
     try:
         settings = _settings(options)
         security = secured(str(home), options)
-        cluster = Cluster(home, options.nodes, settings, first_port=options.port, security=security)
+        cluster = Cluster(
+            home,
+            options.nodes,
+            settings,
+            first_port=options.port,
+            security=security,
+            takes_faults=options.faults_port is not None,
+        )
         for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
             node.settings |= own
         cluster.prepare()

@@ -72,11 +72,14 @@ class Cluster:
         controllers: int | None = None,
         first_port: int = 0,
         security: DevelopmentSecurity | None = None,
+        *,
+        takes_faults: bool = True,
     ) -> None:
         """`controllers` nodes of their own form the quorum; without it every node is both.
 
         Brokers listen on `first_port` and those after it, or on free ports. A home that was used before keeps its
-        cluster. It is opened by `prepare`, and until then `cluster_id` is empty.
+        cluster. It is opened by `prepare`, and until then `cluster_id` is empty. Without `takes_faults` the nodes are
+        built without switches: no links can be cut, and no fault costs anything.
         """
         self.home = home
         self.cluster_id = ""
@@ -99,6 +102,7 @@ class Cluster:
             own |= _replication_settings(nodes)
             data_dir = Path(node_directory(str(home), node_id))
             node = ClusterNode(node_id, data_dir, {**own, **settings}, security)
+            node.takes_faults = takes_faults
             check_security(broker_config(node.settings))
             self.nodes.append(node)
 

@@ -59,6 +59,9 @@ class BrokerProcess:
         self._process: subprocess.Popen[str] | None = None
         self._control: PipeControl | None = None
         self._was_asked = False
+        self.takes_faults = (
+            True  # from its next start on; without them it is built as `strandline server` builds it
+        )
         self.is_ready = False  # it has said so in this life
         self.bootstrap = ""
         self.registry_url = ""  # of a registry beside it, if it was asked for
@@ -112,7 +115,8 @@ class BrokerProcess:
     def control(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """The response to a command over the pipe to the process; see `node.faults.control`."""
         if self._control is None:
-            raise BrokerGone("the broker is not running: faults are set on one that is")
+            why = "was started without faults" if self.is_running else "is not running"
+            raise BrokerGone(f"the broker {why}: faults are set on one that runs and takes them")
         return self._control.do(command)
 
     def start(self) -> None:
@@ -125,23 +129,25 @@ class BrokerProcess:
             raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
         self._release()  # of one that has ended by itself
         self._config.write_text(render_properties(self.settings))
+        if not self.takes_faults:
+            self._spawn({}, ())
+            return
         ours, theirs = socket.socketpair()
-        environment = {
-            **os.environ,
-            launcher.STOPS_WITH_PARENT: str(os.getpid()),
-            launcher.CONTROL_FD: str(theirs.fileno()),
-        }
-        with self._log.open("a") as log, theirs:
+        with theirs:
+            self._spawn({launcher.CONTROL_FD: str(theirs.fileno())}, (theirs.fileno(),))
+        self._control = PipeControl(ours)
+
+    def _spawn(self, environment: Mapping[str, str], descriptors: tuple[int, ...]) -> None:
+        with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 self._command("server", "--config", str(self._config)),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env=environment,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,  # a Ctrl-C is for whoever started it, who stops it in order
+                env={**os.environ, launcher.STOPS_WITH_PARENT: str(os.getpid()), **environment},
+                pass_fds=descriptors,
+                start_new_session=True,  # a Ctrl-C is for the process that started it, which stops it in order
             )
-        self._control = PipeControl(ours)
 
     @property
     def start_command(self) -> list[str]:

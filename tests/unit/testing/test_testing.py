@@ -23,6 +23,7 @@ from strandline.broker.broker import Broker
 from strandline.broker.coordinator.auto_topic_creation import AutoTopicCreation
 from strandline.broker.metadata.raft_node import RaftNode
 from strandline.config import InvalidConfig
+from strandline.node.launcher import CONTROL_FD
 from strandline.storage.directory import UnusableDirectory
 from strandline.testing import (
     BrokerHalted,
@@ -35,6 +36,8 @@ from strandline.testing import (
     running_cluster,
 )
 from strandline.testing.embedded import by_kafka_names
+from strandline.testing.fault_channels import BrokerGone
+from strandline.testing.process import stopping
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.compat.wire import WireClient
 
@@ -119,6 +122,17 @@ def test_a_blocking_broker_runs_in_a_process_of_its_own() -> None:
         assert topics_of(running.bootstrap, "t") == 2
         home = running.data_dir.parent
     assert not home.exists()
+
+
+def test_nodes_that_take_no_faults_are_started_without_the_switches_of_faults(tmp_path: Path) -> None:
+    plain = Cluster(tmp_path, 1, {}, takes_faults=False)
+    with stopping(plain.stop):
+        plain.start()
+        [node] = plain.nodes
+        assert topics_of(node.bootstrap, "t") == 1
+        assert CONTROL_FD.encode() not in Path(f"/proc/{node.pid}/environ").read_bytes()
+        with pytest.raises(BrokerGone, match="was started without faults"):
+            node.faults.clear()
 
 
 def test_a_process_keeps_its_port_over_a_restart(tmp_path: Path) -> None:
