@@ -6,6 +6,9 @@ CONSTRAINTS := .ci/constraints.txt
 # Three workers on two cores: most tests wait for others half of their time.
 WORKERS ?= 3
 
+# Images of containers often set this. Then each of the hundreds of processes that tests start compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check up bench sim soak docs clean
 
 help:

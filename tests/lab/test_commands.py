@@ -18,7 +18,7 @@ from strandline.cli.main import main
 from strandline.cli.output.document import mismatch
 from strandline.lab.outcome import Outcome
 from strandline.lab.scenario import names
-from strandline.lab.scenarios.leader_failure import acks_1
+from strandline.lab.scenarios.leader_failure.configurations import acks_1
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "lab.md"
 

@@ -8,8 +8,8 @@ import pytest
 
 from strandline.broker.replication import replica_fetcher
 from strandline.controller.partitions import UNCLEAN, PartitionChange
-from strandline.lab import lab
-from strandline.lab.lab import Stuck
+from strandline.lab import base
+from strandline.lab.base import Stuck
 from strandline.lab.run import run_simulated
 from strandline.lab.scenario import load
 from strandline.partition import leader
@@ -63,7 +63,7 @@ def test_scenario_notices_that_its_rule_is_missing(
     name: str, mutant: Callable[[Patch], None], monkeypatch: Patch
 ) -> None:
     mutant(monkeypatch)
-    monkeypatch.setattr(lab, "_PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(base, "PATIENCE_SECONDS", 60.0)
     try:
         differences = run_simulated(load(name)).differences
     except (Stuck, AssertionError) as error:  # a node's own check may be the first to notice

@@ -23,6 +23,7 @@ from strandline.cli.exit_codes import INTERRUPTED
 from strandline.cli.failures import fail
 from strandline.cli.given_settings import given_settings
 from strandline.cli.node.secure_greeting import secure_greeting
+from strandline.cli.presets import broker_part
 from strandline.cli.registry_child import RegistryChild
 from strandline.cli.serving import (
     SECURITY,
@@ -60,7 +61,8 @@ def up_cluster(options: argparse.Namespace) -> int:
         tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
     )
     try:
-        settings = _settings(options)
+        preset, notes = broker_part(options, options.nodes)
+        settings = preset | _settings(options)
         security = secured(str(home), options)
         cluster = Cluster(
             home,
@@ -73,7 +75,7 @@ def up_cluster(options: argparse.Namespace) -> int:
         for node, own in zip(cluster.nodes, metrics_settings(options, settings, options.nodes), strict=True):
             node.settings |= own
         cluster.prepare()
-        _run(cluster, options, registry)
+        _run(cluster, options, registry, notes)
     except OSError as error:
         return fail(f"the cluster cannot run: {reason(error)}")
     except (ValueError, InvalidConfig, UnusableDirectory, RuntimeError, KafkaError) as error:
@@ -96,7 +98,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return settings
 
 
-def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild) -> None:
+def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild, notes: list[str]) -> None:
     """Until a signal asks it to stop."""
     asked = threading.Event()
     started = threading.Event()
@@ -121,6 +123,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild)
         started.set()
         registry.start(cluster.bootstrap, cluster.security)
         beside = registry.line + faults_line("" if faults is None else faults.url)
+        beside += "".join(f"  note               {note}\n" for note in notes)
         _stay(cluster, options, asked, began, beside)
     finally:
         print("stopping", flush=True)

@@ -15,6 +15,7 @@ from strandline.broker.metadata.broker_lifecycle import CannotJoin
 from strandline.cli.connection import DEFAULT_BOOTSTRAP
 from strandline.cli.failures import fail
 from strandline.cli.given_settings import given_settings, read_settings
+from strandline.cli.presets import broker_part
 from strandline.cli.registry_child import RegistryChild
 from strandline.config import InvalidConfig
 from strandline.node import launcher, loop
@@ -68,13 +69,14 @@ def up(options: argparse.Namespace) -> int:
         _greet(node, data, options.ephemeral, notes, beside)
 
     try:
+        preset, notes = broker_part(options, nodes=1)
         settings = launcher.embedded_settings(
-            port=options.port, data=data, host=options.host, advertise=options.advertise, given=given
+            port=options.port, data=data, host=options.host, advertise=options.advertise, given=preset | given
         )
-        if "offsets.topic.replication.factor" not in given:
+        if "offsets.topic.replication.factor" not in preset | given:
             del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
         settings |= metrics_settings(options, given, nodes=1)[0]
-        notes = launcher.fit_to_nodes(settings, nodes=1)
+        notes += launcher.fit_to_nodes(settings, nodes=1)
         security = secured(data, options)
         if security is not None:
             settings = security.broker_settings(settings) | given

@@ -58,6 +58,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "diff": Command("settings that are not at their default", "configs.diff"),
             "set": Command("change settings", "configs.set"),
             "list": Command("resources that have settings", "configs.list"),
+            "presets": Command("settings that belong together", "configs.presets"),
         },
     ),
     "groups": Group(

@@ -19,7 +19,7 @@ _POLL_SECONDS: Final = 0.1
 
 
 class LabProducer:
-    """Sends numbered records to one partition. `told` and `failed` say what became of each, as far as it knows."""
+    """Sends numbered records, in turn to each partition, and keeps what it is told of each."""
 
     def __init__(
         self,
@@ -27,12 +27,14 @@ class LabProducer:
         settings: Mapping[str, str],
         world: ClientWorld,
         topic: str,
+        partitions: int,
         on_result: Callable[[], None],
     ) -> None:
         self.name = name
         self.settings = settings
         self._producer = Producer({"client.id": name, **settings}, world=world)
         self._topic = topic
+        self._partitions = partitions
         self._on_result = on_result
         self._result = asyncio.Event()
         self._promises: list[RecordPromise] = []
@@ -65,8 +67,9 @@ class LabProducer:
         """Appends the records; an error at once counts like one that comes later."""
         for number in numbers:
             self.sent.append(number)
+            value, partition = (b"%d" % number).ljust(size), number % self._partitions
             try:
-                promise = await self._producer.send(self._topic, (b"%d" % number).ljust(size), partition=0)
+                promise = await self._producer.send(self._topic, value, partition=partition)
             except KafkaError as error:
                 self._ended(number, error)
                 continue
@@ -109,7 +112,7 @@ class LabProducer:
 
 
 class LabConsumer(RebalanceListener):
-    """Reads in the background, from the beginning unless the settings say otherwise."""
+    """Reads in the background, from the beginning unless the settings say otherwise, and works on each record."""
 
     def __init__(
         self,
@@ -117,17 +120,26 @@ class LabConsumer(RebalanceListener):
         settings: Mapping[str, str],
         world: ClientWorld,
         topic: str,
-        on_read: Callable[[], None],
+        on_change: Callable[[], None],
+        work_seconds: float = 0.0,
     ) -> None:
         self.name = name
         self._consumer = Consumer(
             {"client.id": name, "auto.offset.reset": "earliest", "group.id": name, **settings}, world=world
         )
         self._topic = topic
-        self._on_read = on_read
+        self._clock = world.clock
+        self._on_change = on_change
         self._polling: asyncio.Task[None] | None = None
+        self._idle_since: float | None = None
+        self.work_seconds = work_seconds  # for each record
         self.seen: list[int] = []
+        self.assigned: set[int] = set()
         self.rebalances = 0
+        self.revoked = 0  # partitions that it had to give up
+        self.lost = 0  # partitions that it learned to be gone
+        self.stalled_seconds = 0.0  # in which it had no partition, after it had one
+        self.errors: list[str] = []
         self.is_crashed = False
 
     async def start(self) -> None:
@@ -141,23 +153,51 @@ class LabConsumer(RebalanceListener):
                 records = await self._consumer.poll(_POLL_SECONDS)
             except KafkaError as error:
                 if not error.retriable:
-                    raise
+                    self.errors.append(error.name)
+                    self._on_change()
+                    return
                 continue
             if records:
+                if self.work_seconds:
+                    await asyncio.sleep(self.work_seconds * len(records))
                 self.seen += [int(record.value) for record in records]
-                self._on_read()
+                self._on_change()
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
         self.rebalances += 1
+        self.assigned |= {each.partition for each in partitions}
+        if self.assigned and self._idle_since is not None:
+            self.stalled_seconds += self._clock.monotonic() - self._idle_since
+            self._idle_since = None
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        self.revoked += len(partitions)
+        self._give_up(partitions)
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        self.lost += len(partitions)
+        self._give_up(partitions)
+
+    def _give_up(self, partitions: list[TopicPartition]) -> None:
+        self.assigned -= {each.partition for each in partitions}
+        if not self.assigned and self._idle_since is None:
+            self._idle_since = self._clock.monotonic()
 
     async def commit(self) -> None:
-        """Commits what it has read."""
+        """Commits the positions that it has read to."""
         await self._consumer.commit()
 
     async def crash(self) -> None:
         """Reads no more, and says nothing to the group."""
         self.is_crashed = True
+        self.assigned = set()
         await self._end_polling()
+
+    async def leave(self) -> None:
+        """Closes it as an application does that ends in good order."""
+        await self._end_polling()
+        await self._consumer.close()
+        self.assigned = set()
 
     async def _end_polling(self) -> None:
         if self._polling is not None:
@@ -169,9 +209,8 @@ class LabConsumer(RebalanceListener):
         await self._consumer.close(0)
 
 
-async def read_whole(settings: Mapping[str, str], world: ClientWorld, topic: str) -> list[int]:
+async def read_whole(settings: Mapping[str, str], world: ClientWorld, partition: TopicPartition) -> list[int]:
     """The numbers of all committed records of the partition, in the order of the log."""
-    partition = TopicPartition(topic, 0)
     given = {"isolation.level": "read_committed", "auto.offset.reset": "earliest", **settings}
     numbers: list[int] = []
     async with Consumer(given, world=world) as consumer:

@@ -18,7 +18,7 @@ class Outcome:
     untold: str = ""  # sent, and the producer was told nothing about it
     lost: str = ""  # acknowledged, and not in the log
     duplicated: str = ""  # in the log more than once
-    reordered: str = ""  # behind a record of the same producer that was sent later
+    reordered: str = ""  # after a record of the same producer and partition that was sent later
     written_though_failed: str = ""  # in the log, though the producer was told of an error
     seen: str = ""  # by consumers
     seen_twice: str = ""
@@ -26,6 +26,7 @@ class Outcome:
     skipped: str = ""  # in the log, and seen by none of the consumers that there were
     rebalances: int = 0  # after the first assignment of each consumer
     errors: str = ""  # the producer was told of
+    consumer_errors: str = ""  # at which a consumer stopped reading
     leader: int = -1
     leader_epoch: int = -1
 
@@ -47,24 +48,26 @@ def judge(
     acknowledged: Iterable[int],
     failed: Mapping[int, str],
     untold: Iterable[int],
-    log: list[int],
+    logs: list[list[int]],
     seen: list[int] | None,
     rebalances: int,
     senders: Mapping[int, str],
     leader: tuple[int, int],
+    consumer_errors: Iterable[str] = (),
 ) -> Outcome:
-    """The outcome, from what producers were told (`failed` has the errors) and the records of the log in their order.
+    """The outcome, from what producers were told (`failed` has the errors) and the records of each log in their order.
 
     `seen` is what the consumers read, in all; None if there were none. `senders` says which producer has sent a record.
     """
-    acknowledged, there, read = set(acknowledged), set(log), Counter(seen or ())
+    written = Counter(number for log in logs for number in log)
+    acknowledged, there, read = set(acknowledged), set(written), Counter(seen or ())
     return Outcome(
         acknowledged=as_text(acknowledged),
         failed=as_text(failed),
         untold=as_text(untold),
         lost=as_text(acknowledged - there),
-        duplicated=as_text(number for number, count in Counter(log).items() if count > 1),
-        reordered=as_text(_reordered(log, senders)),
+        duplicated=as_text(number for number, count in written.items() if count > 1),
+        reordered=as_text(number for log in logs for number in _reordered(log, senders)),
         written_though_failed=as_text(there & set(failed)),
         seen=as_text(read),
         seen_twice=as_text(number for number, count in read.items() if count > 1),
@@ -72,6 +75,7 @@ def judge(
         skipped=as_text(there - set(read)) if seen is not None else "",
         rebalances=rebalances,
         errors=", ".join(sorted(set(failed.values()))),
+        consumer_errors=", ".join(sorted(set(consumer_errors))),
         leader=leader[0],
         leader_epoch=leader[1],
     )

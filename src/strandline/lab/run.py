@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,23 @@ class Run:
     scenario: LabScenario
     outcome: Outcome
     timeline: Timeline
+    facts: Mapping[str, str]
+    figures: Mapping[str, float]  # in seconds
 
     @property
     def differences(self) -> list[str]:
-        return self.outcome.differences(self.scenario.expected)
+        """A line for each difference from the expected outcome, facts and bounds."""
+        scenario = self.scenario
+        found = self.outcome.differences(scenario.expected)
+        for name in {**scenario.facts, **self.facts}:
+            expected, fact = scenario.facts.get(name, "nothing"), self.facts.get(name, "nothing")
+            if expected != fact:
+                found.append(f"{name}: {expected} was expected, {fact} was found")
+        for name in {**scenario.bounds, **self.figures}:
+            figure, bounds = self.figures.get(name), scenario.bounds.get(name)
+            if figure is None or bounds is None or not bounds[0] <= figure <= bounds[1]:
+                found.append(f"{name}: {_bounds(bounds)} was expected, {_seconds(figure)} was found")
+        return found
 
     def as_json(self) -> dict[str, Any]:
         scenario = self.scenario
@@ -34,6 +48,8 @@ class Run:
             "as_expected": not self.differences,
             "differences": self.differences,
             "outcome": self.outcome.as_json(),
+            "facts": dict(self.facts),
+            "figures": dict(self.figures),
             "timeline": self.timeline.as_json(),
         }
 
@@ -44,4 +60,14 @@ def run_simulated(scenario: LabScenario) -> Run:
     with stage.world as world:
         lab = Lab(scenario, stage)
         outcome = world.run(lab.run())
-    return Run(scenario=scenario, outcome=outcome, timeline=lab.timeline)
+    return Run(
+        scenario=scenario, outcome=outcome, timeline=lab.timeline, facts=lab.facts, figures=lab.figures
+    )
+
+
+def _bounds(bounds: tuple[float, float] | None) -> str:
+    return "no figure" if bounds is None else f"{bounds[0]:g} to {bounds[1]:g} s"
+
+
+def _seconds(figure: float | None) -> str:
+    return "no figure" if figure is None else f"{figure:g} s"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, Final
 
 from strandline.lab import scenarios
@@ -30,6 +30,9 @@ class LabScenario:
     replication_factor: int = 3
     racks: tuple[str, ...] = ()  # of the brokers, in their order
     is_placed_by_cluster: bool = False  # the controller chooses the replicas; otherwise they are 1, 2, 3…
+    partitions: int = 1  # of the topic; replicas of further ones begin with the next broker
+    facts: Mapping[str, str] = field(default_factory=dict)  # expected, by the names that the steps give them
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of figures, in seconds
     topic: Mapping[str, str] = field(default_factory=dict)
     cluster: Mapping[str, str] = field(default_factory=dict)
     producer: Mapping[str, str] = field(default_factory=dict)
@@ -65,10 +68,15 @@ def load(name: str) -> LabScenario:
 
 
 def _modules() -> dict[str, str]:
-    """The module of each scenario, by the scenario's name."""
-    found = {}
+    """The module of each scenario, by the scenario's name. Modules whose names begin with `_` are shared steps."""
+    found: dict[str, str] = {}
     for group in GROUPS:
         package = import_module(f"{scenarios.__name__}.{group}")
-        for each in iter_modules(package.__path__):
-            found[each.name.replace("_", "-")] = f"{package.__name__}.{each.name}"
+        for each in walk_packages(package.__path__, f"{package.__name__}."):
+            module = each.name.rpartition(".")[2]
+            if each.ispkg or module.startswith("_"):
+                continue
+            name = module.replace("_", "-")
+            assert name not in found, f"two scenarios are called {name}"
+            found[name] = each.name
     return found

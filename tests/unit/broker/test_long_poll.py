@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 from strandline.base.errors import ErrorCode
+from strandline.broker.server.pending_response import PendingResponse
 from strandline.wire.api.k01_fetch import FetchRequest
 from tests.batches import batch
 from tests.unit.broker.requests import (
@@ -224,3 +226,23 @@ async def test_a_poll_whose_partition_is_forgotten_by_the_next_request_is_answer
     assert len(records_of(fetched(first)[0])) == 1
     _, second = await reader.answer(FetchRequest, 13)
     assert fetched(second) == {}
+
+
+@in_world()
+async def test_polls_that_are_over_leave_nothing_to_the_garbage_collector(world: World) -> None:
+    """A collection stops the loop: a broker with many readers would be stopped often, for tens of milliseconds."""
+    writer, reader = world.connect(), world.connect()
+    await create(writer)
+    gc.collect()
+    gc.disable()
+    try:
+        for offset in range(3):
+            reader.ask(fetch((0, offset), wait_ms=LONG_MS), FETCH)
+            await append(writer, batch(1))
+            await polled(reader)
+        reader.ask(fetch((0, 3), wait_ms=20), FETCH)  # ends because its time is up
+        await polled(reader)
+        left = [each for each in gc.get_objects() if isinstance(each, PendingResponse)]
+        assert left == []
+    finally:
+        gc.enable()

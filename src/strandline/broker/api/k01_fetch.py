@@ -259,6 +259,7 @@ class _DelayedFetch(PendingResponse):
 
     def _end(self) -> None:
         self._is_over = True
+        # Cancelled also when it has fired: it refers to this object, which refers to it.
         self._timer.cancel()
         if self._context.connection.interrupt_long_poll == self._expire:
             self._context.connection.interrupt_long_poll = None

@@ -357,6 +357,8 @@ class ClientConnection:
         if self._server.quotas.is_active:
             response = self._server.quotas.throttled(context, response)
         context.is_complete = True
+        # What was pending refers to the request: together they would stay until the collector comes.
+        context.pending = None
         now = self._clock.monotonic()
         if len(queue) == 1:  # as it is with most
             assert queue[0] is context

@@ -52,9 +52,12 @@ SHAPE: Final = {
         "skipped": "text",
         "rebalances": "number",
         "errors": "text",
+        "consumer_errors": "text",
         "leader": "number",
         "leader_epoch": "number",
     },
+    "facts": {"<fact>": "text"},
+    "figures": {"<figure>": "number"},
     "timeline": [{"at": "number", "kind": "text", "text": "text", "state": _STATE}],
 }
 
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from strandline.lab.lab import Stuck
+    from strandline.lab.base import Stuck
     from strandline.lab.run import run_simulated
     from strandline.lab.scenario import UnknownScenario, load, names
 
@@ -131,6 +134,8 @@ def _report(run: Run) -> list[str]:
         for name, value in run.outcome.as_json().items()
         if value not in ("", 0) or name == "leader_epoch"
     ]
+    lines += [f"{name}: {value}" for name, value in run.facts.items()]
+    lines += [f"{name}: {value:g} s" for name, value in run.figures.items()]
     return [*lines, _verdict(run), ""]
 
 

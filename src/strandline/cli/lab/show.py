@@ -41,6 +41,8 @@ def call(options: argparse.Namespace) -> int:
         raise not_found(str(error)) from None
     steps = getsource(scenario.play)
     expected = {key: str(value) for key, value in scenario.expected.as_json().items()}
+    expected |= scenario.facts
+    expected |= {name: f"{low:g} to {high:g} s" for name, (low, high) in scenario.bounds.items()}
     document = {
         "name": scenario.name,
         "title": scenario.title,

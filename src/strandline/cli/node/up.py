@@ -6,6 +6,7 @@ import argparse
 
 from strandline.cli import ctrl_c_ends_at_once
 from strandline.cli.node.server import add_log_options
+from strandline.cli.presets import add_preset
 
 _NODES_MAX = 15
 
@@ -58,6 +59,7 @@ def add_arguments(up: argparse.ArgumentParser) -> None:
         help="TLS and a login by SCRAM on every listener: makes certificates, a user and the clients' settings "
         "beside the data directory (needs the extra `security`)",
     )
+    add_preset(up, "settings of brokers that belong together, and defaults of topics")
     up.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
     )

@@ -12,6 +12,7 @@ from strandline.cli.exit_codes import DONE
 from strandline.cli.failures import CommandError, not_found, usage
 from strandline.cli.output.document import add_json
 from strandline.cli.output.text import note
+from strandline.cli.presets import add_preset, client_part
 from strandline.cli.records.matching import add_grep, batch_filter_of, matcher_of
 from strandline.cli.records.ranges import ReadRange, range_of
 from strandline.cli.records.rendering import renderer_of
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="as a member of this group; offsets are committed after printing",
     )
     parser.add_argument("--committed", action="store_true", help="no records of open or aborted transactions")
+    add_preset(parser, "settings of a consumer that belong together; commits stay those of this command")
     add_registry_option(parser, is_optional=True)
     add_grep(parser)
     form = parser.add_mutually_exclusive_group()
@@ -126,11 +128,13 @@ async def _consume(options: argparse.Namespace) -> int:
     from strandline.client import Consumer
 
     await with_admin(options, _check_topic, ("topics",))
-    settings: dict[str, Any] = {**_SETTINGS, **settings_of(options, "consumer")}
+    preset = client_part(options, "consumer")
+    settings: dict[str, Any] = {**preset, **_SETTINGS, **settings_of(options, "consumer")}
     settings.setdefault("default.api.timeout.ms", str(max(round(options.timeout * 1000), 1)))
     if options.group is not None:
         settings["group.id"] = options.group
-        settings["auto.offset.reset"] = "earliest" if options.range.is_from_beginning else "latest"
+        otherwise = preset.get("auto.offset.reset", "latest") if options.start is None else "latest"
+        settings["auto.offset.reset"] = "earliest" if options.range.is_from_beginning else otherwise
     if options.committed:
         settings["isolation.level"] = "read_committed"
     async with Consumer(settings) as consumer:

@@ -15,6 +15,7 @@ from strandline.cli.exit_codes import DONE, FAILED, NOT_FOUND
 from strandline.cli.failures import CommandError, say_error, usage
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of, note
+from strandline.cli.presets import add_preset, client_part
 from strandline.cli.records.input import chunks_of, lines_of
 from strandline.cli.records.rows import BadRow, Row, from_row
 from strandline.cli.registry import HOW_TO_INSTALL, is_installed
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compression", choices=("none", "gzip", "snappy", "lz4", "zstd"), help="of batches (default: none)"
     )
+    add_preset(parser, "settings of a producer that belong together")
     parser.add_argument(
         "--keep-going", action="store_true", help="leave out lines that are no rows, and go on"
     )
@@ -179,7 +181,7 @@ async def _produce(options: argparse.Namespace) -> int:
     from strandline.client import Producer
     from strandline.client.errors import UnknownTopicError
 
-    settings: dict[str, Any] = settings_of(options, "producer")
+    settings: dict[str, Any] = {**client_part(options, "producer"), **settings_of(options, "producer")}
     settings.setdefault("max.block.ms", str(max(round(options.timeout * 1000), 1)))
     settings.setdefault("linger.ms", "5")
     settings.setdefault("batch.size", "262144")

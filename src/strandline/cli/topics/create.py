@@ -11,6 +11,7 @@ from strandline.cli.exit_codes import DONE
 from strandline.cli.failures import usage
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of
+from strandline.cli.presets import add_preset, preset_of
 
 if TYPE_CHECKING:
     from strandline.client import Admin
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="brokers of each partition, as 1:2:3,2:3:1 for two partitions",
     )
+    add_preset(parser, "replication factor and settings that belong together")
     parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no error")
     parser.add_argument("--dry-run", action="store_true", help="only say whether it would succeed")
     add_connection(parser)
@@ -52,6 +54,11 @@ def call(options: argparse.Namespace) -> int:
             "--replica-assignment says how many partitions and replicas there are: leave out the counts"
         )
     options.configs = key_values(options.config, "--config")
+    preset = preset_of(options)
+    if preset is not None:
+        options.configs = preset.topic_configs | options.configs
+        if options.replica_assignment is None:
+            options.replication_factor = options.replication_factor or preset.replication_factor
     return run(options, _create, "topics")
 
 

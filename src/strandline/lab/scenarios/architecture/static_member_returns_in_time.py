@@ -9,13 +9,13 @@ from strandline.lab.scenario import LabScenario
 
 async def play(lab: Lab) -> None:
     await lab.send(100)
-    await lab.consume("first", **{"group.instance.id": "one"})
+    await lab.consume("first", {"group.instance.id": "one"})
     await lab.until_seen(100, "first")
     await lab.commit("first")
     await lab.crash("first")
     await lab.sleep(20)
     await lab.send(100)
-    await lab.consume("second", **{"group.instance.id": "one"})
+    await lab.consume("second", {"group.instance.id": "one"})
     await lab.until_seen(100, "second")
 
 

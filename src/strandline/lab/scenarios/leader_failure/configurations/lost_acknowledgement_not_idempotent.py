@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.outcome import Outcome
 from strandline.lab.scenario import LabScenario
-from strandline.lab.scenarios.leader_failure.lost_acknowledgement import play
+from strandline.lab.scenarios.leader_failure.configurations.lost_acknowledgement import play
 
 SCENARIO = LabScenario(
     title="The acknowledgement is lost, and the producer is not idempotent",

@@ -18,7 +18,7 @@ async def play(lab: Lab) -> None:
     lab.replace_disk(lab.coordinator)
     await lab.start(lab.coordinator)
     await lab.until_in_sync()
-    await lab.consume("second", **{"auto.offset.reset": "latest"})
+    await lab.consume("second", {"auto.offset.reset": "latest"})
     await lab.sleep(30)
     await lab.send(10)
     await lab.until_seen(10, "second")

@@ -1,0 +1,148 @@
+"""The words for steps of producers and consumers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from strandline.base.ids import TopicPartition
+from strandline.base.waiting import within
+from strandline.client.admin.admin import Admin
+from strandline.client.admin.configs import ConfigChange, ConfigResource
+from strandline.client.admin.topics import NewTopic
+from strandline.lab.base import PATIENCE_SECONDS, TOPIC, LabBase, Stuck, listed
+from strandline.lab.clients import LabConsumer, LabProducer
+from strandline.lab.timeline import STEP
+
+
+class ClientWords(LabBase):
+    async def producer(
+        self, name: str = "producer", settings: Mapping[str, str] | None = None
+    ) -> LabProducer:
+        """The producer of this name, which is started when it is first asked for."""
+        if name not in self.producers:
+            given = {"bootstrap.servers": self.stage.bootstrap, **self.scenario.producer, **(settings or {})}
+            made = LabProducer(
+                name, given, self.stage.client_world(name), TOPIC, self.scenario.partitions, self._look
+            )
+            self.producers[name] = made
+            await made.start()
+        return self.producers[name]
+
+    async def send(self, count: int, *, name: str = "producer", waits: bool = True, size: int = 0) -> None:
+        """Sends the next numbers; with `waits` it returns when the producer was told of each. With a size, the records
+        are filled up to so many bytes."""
+        producer = await self.producer(name)
+        numbers = list(range(self._next_number, self._next_number + count))
+        self._next_number += count
+        acks = producer.settings.get("acks", "all")
+        self._say(STEP, f"{name} sends, acks={acks}:", numbers)
+        await producer.send(numbers, size)
+        if waits:
+            await self.until_told(name)
+
+    async def until_told(self, name: str = "producer") -> None:
+        """Returns at the moment at which the producer was told of its last record."""
+        try:
+            await within(PATIENCE_SECONDS, self.producers[name].settle())
+        except TimeoutError:
+            raise Stuck(f"{name} is not told what became of its records") from None
+
+    async def consume(
+        self, name: str = "consumer", settings: Mapping[str, str] | None = None, *, work_seconds: float = 0.0
+    ) -> LabConsumer:
+        """Starts a consumer, which reads from now on and works so long on each record."""
+        given = {
+            "bootstrap.servers": self.stage.bootstrap,
+            "group.id": "group",
+            **self.scenario.consumer,
+            **(settings or {}),
+        }
+        made = LabConsumer(name, given, self.stage.client_world(name), TOPIC, self._look, work_seconds)
+        self.consumers[name] = made
+        self._say(STEP, f"{name} begins to read")
+        await made.start()
+        return made
+
+    async def until_seen(self, count: int, name: str = "consumer") -> None:
+        await self.until(lambda: len(self.consumers[name].seen) >= count, f"{name} to read {count} records")
+
+    async def until_assigned(self, *names: str) -> None:
+        """These consumers share all partitions out among them, and each has at least one."""
+
+        def is_shared_out() -> bool:
+            shares = [self.consumers[name].assigned for name in names]
+            return all(shares) and sum(map(len, shares)) == self.scenario.partitions
+
+        await self.until(is_shared_out, f"the partitions to be shared out among {listed(names)}")
+        self._say(STEP, f"all partitions are assigned to {listed(names)}")
+
+    async def leave(self, name: str) -> None:
+        """The consumer is closed in good order."""
+        self._say(STEP, f"{name} leaves")
+        await self.consumers[name].leave()
+
+    async def commit(self, name: str = "consumer") -> None:
+        """The consumer commits what it has read."""
+        await self.consumers[name].commit()
+        self._say(STEP, f"{name} commits its offsets")
+
+    async def crash(self, name: str) -> None:
+        """The client is gone without a word. What a producer has not sent yet is gone with it."""
+        self._say(STEP, f"{name} crashes")
+        for node in self.stage.world.nodes:
+            self.stage.cut(name, node)
+        if name in self.consumers:
+            await self.consumers[name].crash()
+
+    async def begin_transaction(self, name: str = "producer") -> None:
+        (await self.producer(name)).begin_transaction()
+        self._say(STEP, f"{name} begins a transaction")
+
+    async def commit_transaction(self, name: str = "producer") -> None:
+        await self.producers[name].commit_transaction()
+        self._say(STEP, f"{name} commits its transaction")
+
+    async def abort_transaction(self, name: str = "producer") -> None:
+        await self.producers[name].abort_transaction()
+        self._say(STEP, f"{name} aborts its transaction")
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Goes on with the next step while this one still waits."""
+        return asyncio.create_task(work)
+
+    async def _close_clients(self) -> None:
+        for producer in self.producers.values():
+            await producer.close()
+        for consumer in self.consumers.values():
+            await consumer.close()
+        if self._admin is not None:
+            await self._admin.close()
+
+    # Administration
+
+    async def admin(self) -> Admin:
+        """The admin client, which is started when it is first asked for."""
+        if self._admin is None:
+            settings = {"bootstrap.servers": self.stage.bootstrap}
+            self._admin = Admin(settings, world=self.stage.client_world("administrator"))
+            await self._admin.start()
+        return self._admin
+
+    async def create_topic(self, name: str, partitions: int, brokers: tuple[int, ...]) -> None:
+        """Creates a topic all partitions of which have these replicas, the first of which leads."""
+        self._say(STEP, f"topic {name} is created, with {partitions} partitions on {listed(brokers)}")
+        assignment = dict.fromkeys(range(partitions), brokers)
+        await (await self.admin()).create_topics([NewTopic(name=name, assignment=assignment)])
+
+    async def set_topic(self, **settings: str) -> None:
+        """Changes settings of the topic."""
+        given = {key.replace("_", "."): value for key, value in settings.items()}
+        self._say(STEP, f"the topic gets {given}")
+        changes = [ConfigChange(key, value) for key, value in given.items()]
+        await (await self.admin()).alter_configs({ConfigResource.topic(TOPIC): changes})
+
+    async def delete_records(self, before: int) -> None:
+        self._say(STEP, f"records before offset {before} are deleted")
+        await (await self.admin()).delete_records({TopicPartition(TOPIC, 0): before})

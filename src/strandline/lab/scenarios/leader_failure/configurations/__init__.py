@@ -1,0 +1,1 @@
+"""The configurations of producer, topic and cluster, each with a dead leader."""

@@ -1,0 +1,1 @@
+"""Scenarios of consumers: offsets, commits, isolation, coordinators."""

@@ -1,0 +1,1 @@
+"""The five scenarios of data loss, with what prevents each."""

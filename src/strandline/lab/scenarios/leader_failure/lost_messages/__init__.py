@@ -1,0 +1,1 @@
+"""The rows of "What messages are lost when a leader fails"."""

@@ -1,0 +1,1 @@
+"""Scenarios of producers: retries, idempotence, the full buffer."""

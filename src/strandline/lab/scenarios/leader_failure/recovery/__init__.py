@@ -1,0 +1,1 @@
+"""Scenarios of recovery: how long each part of it takes."""

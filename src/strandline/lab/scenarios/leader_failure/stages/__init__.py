@@ -1,0 +1,1 @@
+"""Scenarios of the stages of a record's life, and of the old leader's return."""
