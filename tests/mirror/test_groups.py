@@ -7,7 +7,7 @@ import json
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import ConsumerGroupTopicPartitions as GroupOffsets
 
-from strandline.mirror.mm2_records import Checkpoint
+from strandline.mirror.checkpoints.mm2_records import Checkpoint
 from strandline.testing.clusters import wait_until
 from tests.mirror.scene import Scene, values_of
 from tests.properties.effort import in_soak

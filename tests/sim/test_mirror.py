@@ -22,12 +22,12 @@ from strandline.client.consumer.consumer import Consumer
 from strandline.client.consumer.subscription import OffsetAndMetadata
 from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
-from strandline.mirror import copier as copying
 from strandline.mirror.clients import FlowClients
-from strandline.mirror.control import MirrorControl
+from strandline.mirror.config.settings import mirror_settings
+from strandline.mirror.copying import copier as copying
+from strandline.mirror.journal.offset_map import CopiedRange
 from strandline.mirror.mirror import Mirror
-from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.settings import mirror_settings
+from strandline.mirror.operations.control import MirrorControl
 from strandline.sim.client_world import client_world
 from strandline.sim.world import CLIENT_HOST, PORT, SimulatedNode, World
 from tests.sim.seeds import seeds

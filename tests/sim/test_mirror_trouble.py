@@ -7,8 +7,8 @@ import asyncio
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
 from strandline.client.producer.producer import Producer
-from strandline.mirror.control import MirrorControl
-from strandline.mirror.journal import JournalState
+from strandline.mirror.journal.entries import JournalState
+from strandline.mirror.operations.control import MirrorControl
 from strandline.sim.client_world import client_world
 from strandline.sim.world import World
 from tests.sim.seeds import seeds

@@ -2,13 +2,10 @@
 
 Both ends may be Strandline or Apache Kafka: everything here reaches brokers only through `client`.
 
-    settings  policy        MirrorMaker 2's properties as values; which topic is called what at the target
-    batches                 a fetched batch as the target takes it
-    offset_map              the offset of each copied record at the target
-    mm2_records             MirrorMaker 2's records: heartbeats, checkpoints, offset syncs
-    journal                 the flow's own topic at the target: ranges, events, pauses
-    copier                  batches from the source into transactions at the target
-    membership              the group that shares the partitions out among processes
-    topics  groups  heartbeats      topics, their settings and ACLs; checkpoints and groups' offsets; heartbeats
-    flow  mirror            one flow in one process; all flows of a process
+    config/         settings  file  replication_policy: the file's properties as values, and names at the target
+    journal/        entries  offset_map  follower: the flow's own topic at the target, and the translation of offsets
+    copying/        copier  batches  membership  topics: records from the source into transactions at the target
+    checkpoints/    group_offsets  heartbeats  offset_syncs  mm2_records: what consumers and MirrorMaker 2's tools read
+    operations/     control  failover  failback  verify: an operator's work from outside
+    mirror  flow  session       all flows of a process; one flow; its clients from a start to the next failure
 """

@@ -11,7 +11,7 @@ from strandline.client.consumer.batch_consumer import BatchConsumer
 from strandline.client.consumer.consumer import Consumer
 from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld
-from strandline.mirror.settings import ClusterSettings, FlowSettings
+from strandline.mirror.config.settings import ClusterSettings, FlowSettings
 
 # A batch as large as the source allows must fit; brokers refuse what is above message.max.bytes.
 _REQUEST_BYTES_MAX: Final = 128 * 1024 * 1024

@@ -15,10 +15,10 @@ from strandline.client.errors import ConfigError, FencedInstanceError, KafkaErro
 from strandline.client.log_limits import RareLines
 from strandline.client.net.backoff import Backoff
 from strandline.client.world import ClientWorld
+from strandline.mirror.config.settings import FlowSettings, MirrorConfigError
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.reports import Reports
 from strandline.mirror.session import FlowSession
-from strandline.mirror.settings import FlowSettings, MirrorConfigError
 
 _PAUSE_MS: Final = 200
 _PAUSE_MS_MAX: Final = 10_000

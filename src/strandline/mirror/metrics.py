@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from strandline.base.ids import TopicPartition
-from strandline.mirror.batches import ProducibleBatch
 from strandline.telemetry.exposition import PER_PARTITION, Family, counter, gauge, labels
 
 _PREFIX: Final = "kafka_connect_mirror_mirrorsourceconnector_"
@@ -63,15 +62,14 @@ class FlowMetrics:
         """The records that are known to wait at the source."""
         return sum(each.lag or 0 for each in self._partitions.values())
 
-    def copied(self, target: TopicPartition, records: ProducibleBatch, now_ms: int) -> None:
-        """Counts a batch that is visible at the target."""
+    def copied(self, target: TopicPartition, record_count: int, size: int, latency_ms: int) -> None:
+        """Counts a batch that is visible at the target, so long after its last record's timestamp."""
         found = self._of(target)
-        size = len(records.body)
-        found.record_count += records.record_count
+        found.record_count += record_count
         found.byte_count += size
-        found.latency_ms = max(0, now_ms - records.max_timestamp_ms)
+        found.latency_ms = max(0, latency_ms)
         found.latency_ms_max = max(found.latency_ms_max, found.latency_ms)
-        found.latency_ms_sum += found.latency_ms * records.record_count
+        found.latency_ms_sum += found.latency_ms * record_count
         now = self._monotonic()
         found.window.append((now, size))
         while found.window and found.window[0][0] < now - _RATE_SECONDS:

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Iterator
 
 from strandline.client.world import ClientWorld
+from strandline.mirror.config.settings import MirrorSettings
 from strandline.mirror.flow import Flow, FlowStopped
-from strandline.mirror.settings import MirrorSettings
 from strandline.telemetry.exposition import Family
 
 logger = logging.getLogger("strandline.mirror")

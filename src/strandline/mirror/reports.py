@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 
 from strandline.base.ids import TopicPartition
-from strandline.mirror.journal import Event
+from strandline.mirror.journal.entries import Event
 
 DELETED = "deleted-before-copied"
 TRUNCATED = "truncated-at-source"

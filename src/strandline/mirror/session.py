@@ -17,19 +17,20 @@ from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld
 from strandline.mirror.background import BackgroundTasks, repeat
+from strandline.mirror.checkpoints.group_offsets import MirroredGroups
+from strandline.mirror.checkpoints.heartbeats import Heartbeats, create_heartbeats_topic
+from strandline.mirror.checkpoints.offset_syncs import OffsetSyncs
 from strandline.mirror.clients import FlowClients
-from strandline.mirror.copier import POLL_SECONDS, CopiedPartition, Copier
-from strandline.mirror.groups import MirroredGroups
-from strandline.mirror.heartbeats import Heartbeats, create_heartbeats_topic
-from strandline.mirror.journal import journal_topic
-from strandline.mirror.journal_follower import JournalFollower
-from strandline.mirror.membership import Membership
+from strandline.mirror.config.settings import FlowSettings, MirrorConfigError
+from strandline.mirror.copying.copier import POLL_SECONDS, CopiedPartition, Copier
+from strandline.mirror.copying.membership import Membership
+from strandline.mirror.copying.progress import decode_progress, stable_offsets
+from strandline.mirror.copying.topics import MirroredTopics
+from strandline.mirror.journal.entries import journal_topic
+from strandline.mirror.journal.follower import JournalFollower
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.offset_syncs import OffsetSyncs
-from strandline.mirror.progress import decode_progress, stable_offsets
+from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
-from strandline.mirror.settings import FlowSettings, MirrorConfigError
-from strandline.mirror.topics import MirroredTopics, create_topic, replication_factor
 
 EARLIEST: Final = -2
 LATEST: Final = -1

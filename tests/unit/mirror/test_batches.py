@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.mirror.batches import ProducibleBatch, producible
+from strandline.mirror.copying.batches import ProducibleBatch, producible
 from strandline.wire import compression
 from strandline.wire.record_batch import (
     HEADER_BYTES,

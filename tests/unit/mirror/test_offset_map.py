@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strandline.mirror.offset_map import CopiedRange, OffsetMap
+from strandline.mirror.journal.offset_map import CopiedRange, OffsetMap
 
 
 def test_offset_of_a_copied_record_is_exact() -> None:

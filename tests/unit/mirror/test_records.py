@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from strandline.base.ids import TopicPartition
-from strandline.mirror.copier import ranges_of
-from strandline.mirror.journal import (
+from strandline.mirror.checkpoints.mm2_records import Checkpoint, Heartbeat, OffsetSync
+from strandline.mirror.copying.copier import ranges_of
+from strandline.mirror.copying.rate_limit import RateLimit
+from strandline.mirror.journal.entries import (
     CONTROL,
     EVENT,
     RANGES,
@@ -14,9 +16,7 @@ from strandline.mirror.journal import (
     encode_event,
     encode_ranges,
 )
-from strandline.mirror.mm2_records import Checkpoint, Heartbeat, OffsetSync
-from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.rate_limit import RateLimit
+from strandline.mirror.journal.offset_map import CopiedRange
 
 ORDERS = TopicPartition("orders", 0)
 

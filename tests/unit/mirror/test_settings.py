@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from strandline.mirror.policy import IdentityReplicationPolicy, ReplicationPolicy
-from strandline.mirror.settings import MirrorConfigError, MirrorSettings, mirror_settings
-from strandline.mirror.settings_file import settings_of_text
+from strandline.mirror.config.file import settings_of_text
+from strandline.mirror.config.replication_policy import IdentityReplicationPolicy, ReplicationPolicy
+from strandline.mirror.config.settings import MirrorConfigError, MirrorSettings, mirror_settings
 
 CLUSTERS = {
     "clusters": "east, west",

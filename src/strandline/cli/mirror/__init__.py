@@ -36,7 +36,7 @@ def call(options: argparse.Namespace) -> int:
     from strandline.cli.exit_codes import USAGE
     from strandline.cli.failures import exit_code_of, say_error
     from strandline.client.errors import KafkaError
-    from strandline.mirror.settings import MirrorConfigError
+    from strandline.mirror.config.settings import MirrorConfigError
 
     try:
         status: int = ACTIONS.get(options.action, run).call(options)

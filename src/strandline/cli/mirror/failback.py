@@ -13,7 +13,7 @@ from strandline.cli.mirror.verify import record_text
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
-    from strandline.mirror.failback import FailbackPartition
+    from strandline.mirror.operations.failback import FailbackPartition
 
 _LISTED_MAX: Final = 1000
 
@@ -39,8 +39,8 @@ def call(options: argparse.Namespace) -> int:
     flow = flow_of(options)
 
     async def work() -> int:
-        from strandline.mirror.control import MirrorControl
-        from strandline.mirror.failback import fail_back, plan_failback
+        from strandline.mirror.operations.control import MirrorControl
+        from strandline.mirror.operations.failback import fail_back, plan_failback
 
         async with MirrorControl(flow) as control:
             partitions = await plan_failback(control)

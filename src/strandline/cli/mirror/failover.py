@@ -14,7 +14,7 @@ from strandline.cli.output.document import add_json
 from strandline.cli.output.text import moment
 
 if TYPE_CHECKING:
-    from strandline.mirror.failover import FailoverProof
+    from strandline.mirror.operations.failover import FailoverProof
 
 
 SHAPE: Final = {
@@ -61,8 +61,8 @@ def call(options: argparse.Namespace) -> int:
     flow = flow_of(options)
 
     async def work() -> int:
-        from strandline.mirror.control import MirrorControl
-        from strandline.mirror.failover import fail_over
+        from strandline.mirror.operations.control import MirrorControl
+        from strandline.mirror.operations.failover import fail_over
 
         async with MirrorControl(flow) as control:
             proof = await fail_over(control, dry_run=options.dry_run)

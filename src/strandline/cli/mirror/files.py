@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strandline.mirror.settings import FlowSettings, MirrorSettings
+    from strandline.mirror.config.settings import FlowSettings, MirrorSettings
 
 _YAML_ENDS = (".yaml", ".yml")
 
@@ -31,8 +31,8 @@ def add_action(actions: Any, name: str, help_: str, description: str) -> argpars
 
 def load(path: str) -> MirrorSettings:
     """The settings of a file. Raises MirrorConfigError."""
-    from strandline.mirror.settings import MirrorConfigError
-    from strandline.mirror.settings_file import settings_of_text
+    from strandline.mirror.config.file import settings_of_text
+    from strandline.mirror.config.settings import MirrorConfigError
 
     try:
         with open(path, encoding="utf-8") as file:

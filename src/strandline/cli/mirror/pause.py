@@ -31,7 +31,7 @@ def change(options: argparse.Namespace, *, paused: bool, reason: str) -> int:
     word = "paused" if paused else "resumed"
 
     async def work() -> int:
-        from strandline.mirror.control import MirrorControl
+        from strandline.mirror.operations.control import MirrorControl
 
         async with MirrorControl(flow) as control:
             state = await control.journal()

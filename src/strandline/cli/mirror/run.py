@@ -17,8 +17,8 @@ from strandline.cli.failures import fail, say_error
 from strandline.cli.mirror.files import add_config, load
 
 if TYPE_CHECKING:
+    from strandline.mirror.config.settings import MirrorSettings
     from strandline.mirror.mirror import Mirror
-    from strandline.mirror.settings import MirrorSettings
 
 _PROGRESS_SECONDS: Final = 5.0
 

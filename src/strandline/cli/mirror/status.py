@@ -12,7 +12,7 @@ from strandline.cli.mirror.files import add_action, flow_of
 from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
-    from strandline.mirror.control import FlowStatus
+    from strandline.mirror.operations.control import FlowStatus
 
 _EVENTS_SHOWN: Final = 10
 SHAPE: Final = {
@@ -59,7 +59,7 @@ def call(options: argparse.Namespace) -> int:
     flow = flow_of(options)
 
     async def work() -> int:
-        from strandline.mirror.control import MirrorControl
+        from strandline.mirror.operations.control import MirrorControl
 
         async with MirrorControl(flow) as control:
             status = await control.status()

@@ -14,7 +14,7 @@ from strandline.cli.output.text import printable
 
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
-    from strandline.mirror.verify import PartitionFindings
+    from strandline.mirror.operations.verify import PartitionFindings
 
 
 _RECORD: Final = {"offset": "number", "timestamp_ms": "number", "key": "text?"}
@@ -51,8 +51,8 @@ def call(options: argparse.Namespace) -> int:
     flow = flow_of(options)
 
     async def work() -> int:
-        from strandline.mirror.control import MirrorControl
-        from strandline.mirror.verify import verify
+        from strandline.mirror.operations.control import MirrorControl
+        from strandline.mirror.operations.verify import verify
 
         async with MirrorControl(flow) as control:
             findings = await verify(control, with_contents=options.contents)

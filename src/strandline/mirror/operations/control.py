@@ -14,10 +14,10 @@ from strandline.client.errors import KafkaError, UnknownTopicError
 from strandline.client.producer.producer import Producer
 from strandline.client.world import ClientWorld, real_world
 from strandline.mirror.clients import FlowClients
-from strandline.mirror.journal import CONTROL, JournalState, encode_control, journal_topic
-from strandline.mirror.journal_follower import JournalFollower
-from strandline.mirror.progress import stable_offsets
-from strandline.mirror.settings import FlowSettings, MirrorConfigError
+from strandline.mirror.config.settings import FlowSettings, MirrorConfigError
+from strandline.mirror.copying.progress import stable_offsets
+from strandline.mirror.journal.entries import CONTROL, JournalState, encode_control, journal_topic
+from strandline.mirror.journal.follower import JournalFollower
 
 LATEST: Final = -1
 # A person waits; and often enough the source is gone.

@@ -6,7 +6,7 @@ import asyncio
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
-from strandline.mirror.journal import JournalState
+from strandline.mirror.journal.entries import JournalState
 
 
 class JournalFollower:

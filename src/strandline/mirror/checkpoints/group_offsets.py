@@ -21,12 +21,12 @@ from strandline.client.admin.topics import NewTopic
 from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.mirror import reports
-from strandline.mirror.journal import JournalState
+from strandline.mirror.checkpoints.mm2_records import Checkpoint
+from strandline.mirror.config.settings import FlowSettings
+from strandline.mirror.journal.entries import JournalState
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.mm2_records import Checkpoint
+from strandline.mirror.own_topics import COMPACTED, create_topic, replication_factor
 from strandline.mirror.reports import Reports
-from strandline.mirror.settings import FlowSettings
-from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
 
 IDLE_STATES: Final = ("Empty", "Dead")
 _CONSUMER: Final = "consumer"

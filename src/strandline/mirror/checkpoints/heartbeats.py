@@ -11,10 +11,10 @@ from collections.abc import Callable
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.topics import NewTopic
 from strandline.client.producer.producer import Producer
-from strandline.mirror.mm2_records import Heartbeat
-from strandline.mirror.policy import HEARTBEATS
-from strandline.mirror.settings import FlowSettings
-from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
+from strandline.mirror.checkpoints.mm2_records import Heartbeat
+from strandline.mirror.config.replication_policy import HEARTBEATS
+from strandline.mirror.config.settings import FlowSettings
+from strandline.mirror.own_topics import COMPACTED, create_topic, replication_factor
 
 
 async def create_heartbeats_topic(flow: FlowSettings, admin: Admin) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from strandline.client.config.kinds import is_of_another_kind
-from strandline.mirror.policy import POLICIES, ReplicationPolicy
+from strandline.mirror.config.replication_policy import POLICIES, ReplicationPolicy
 
 _ARROW: Final = "->"
 _ALIAS: Final = re.compile(r"[A-Za-z0-9_-]+")

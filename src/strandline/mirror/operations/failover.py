@@ -18,11 +18,11 @@ from typing import Any
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.groups import CommittedOffset
 from strandline.client.errors import KafkaError
-from strandline.mirror.control import LATEST, MirrorControl
-from strandline.mirror.groups import IDLE_STATES, checkpoints_of
-from strandline.mirror.journal import FAILOVER, JournalState
-from strandline.mirror.mm2_records import Checkpoint
-from strandline.mirror.progress import decode_progress
+from strandline.mirror.checkpoints.group_offsets import IDLE_STATES, checkpoints_of
+from strandline.mirror.checkpoints.mm2_records import Checkpoint
+from strandline.mirror.copying.progress import decode_progress
+from strandline.mirror.journal.entries import FAILOVER, JournalState
+from strandline.mirror.operations.control import LATEST, MirrorControl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,10 @@ from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.topics import NewTopic
 from strandline.client.producer.producer import Producer
-from strandline.mirror.mm2_records import OffsetSync
-from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.settings import FlowSettings
-from strandline.mirror.topics import COMPACTED, create_topic, replication_factor
+from strandline.mirror.checkpoints.mm2_records import OffsetSync
+from strandline.mirror.config.settings import FlowSettings
+from strandline.mirror.journal.offset_map import CopiedRange
+from strandline.mirror.own_topics import COMPACTED, create_topic, replication_factor
 
 
 class OffsetSyncs:

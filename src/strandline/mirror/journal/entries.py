@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from strandline.base.ids import TopicPartition
-from strandline.mirror.offset_map import CopiedRange, OffsetMap
+from strandline.mirror.journal.offset_map import CopiedRange, OffsetMap
 
 RANGES: Final = b"ranges"
 EVENT: Final = b"event"

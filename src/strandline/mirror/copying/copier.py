@@ -40,14 +40,14 @@ from strandline.client.errors import (
 )
 from strandline.client.producer.batch import Acknowledged, ProducerBatch
 from strandline.client.producer.producer import Producer
-from strandline.mirror.batches import ProducibleBatch, producible
-from strandline.mirror.journal import EVENT, RANGES, encode_event, encode_ranges
-from strandline.mirror.membership import Membership
+from strandline.mirror.checkpoints.offset_syncs import OffsetSyncs
+from strandline.mirror.copying.batches import ProducibleBatch, producible
+from strandline.mirror.copying.membership import Membership
+from strandline.mirror.copying.progress import encode_progress
+from strandline.mirror.copying.rate_limit import RateLimit
+from strandline.mirror.journal.entries import EVENT, RANGES, encode_event, encode_ranges
+from strandline.mirror.journal.offset_map import CopiedRange
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.offset_syncs import OffsetSyncs
-from strandline.mirror.progress import encode_progress
-from strandline.mirror.rate_limit import RateLimit
 from strandline.mirror.reports import Reports
 from strandline.ports.clock import Clock
 
@@ -269,7 +269,8 @@ class Copier:
             partition.is_recreated = False
         now_ms = self._clock.wall_ms()
         for partition, records, _ in appended:
-            self._metrics.copied(partition.target, records, now_ms)
+            latency_ms = now_ms - records.max_timestamp_ms
+            self._metrics.copied(partition.target, records.record_count, len(records.body), latency_ms)
         for source in offsets:
             self._metrics.set_lag(self._partitions[source].target, self._reader.lag(source))
         self._metrics.committed += 1

@@ -24,20 +24,20 @@ from strandline.client.admin.groups import CommittedOffset
 from strandline.client.admin.topics import NewTopic
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.consumer.subscription import OffsetAndMetadata
+from strandline.mirror.checkpoints.group_offsets import IDLE_STATES
 from strandline.mirror.clients import FlowClients
-from strandline.mirror.control import LATEST, MirrorControl
-from strandline.mirror.copier import CopiedPartition, Copier, GroupName
-from strandline.mirror.failover import FailoverProof
-from strandline.mirror.groups import IDLE_STATES
-from strandline.mirror.journal import FAILED_BACK, RANGES, JournalState, encode_ranges
-from strandline.mirror.journal_follower import JournalFollower
+from strandline.mirror.config.settings import FlowSettings, MirrorConfigError
+from strandline.mirror.copying.copier import CopiedPartition, Copier, GroupName
+from strandline.mirror.copying.progress import decode_progress, encode_progress, stable_offsets
+from strandline.mirror.journal.entries import FAILED_BACK, RANGES, JournalState, encode_ranges
+from strandline.mirror.journal.follower import JournalFollower
+from strandline.mirror.journal.offset_map import CopiedRange
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.offset_map import CopiedRange
-from strandline.mirror.progress import decode_progress, encode_progress, stable_offsets
+from strandline.mirror.operations.control import LATEST, MirrorControl
+from strandline.mirror.operations.failover import FailoverProof
+from strandline.mirror.operations.verify import records_between
+from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
-from strandline.mirror.settings import FlowSettings, MirrorConfigError
-from strandline.mirror.topics import create_topic, replication_factor
-from strandline.mirror.verify import records_between
 
 _INSTANCE = "failback"
 

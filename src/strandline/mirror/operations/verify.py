@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
 from strandline.client.consumer.record_decoder import ConsumerRecord
-from strandline.mirror.control import MirrorControl
-from strandline.mirror.failover import FailoverProof
-from strandline.mirror.offset_map import OffsetMap
+from strandline.mirror.journal.offset_map import OffsetMap
+from strandline.mirror.operations.control import MirrorControl
+from strandline.mirror.operations.failover import FailoverProof
 
 # How many single records are listed for a partition; the counts are of all.
 LISTED_MAX = 1000

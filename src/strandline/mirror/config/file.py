@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from strandline.config.properties import MalformedProperties, parse_properties
-from strandline.mirror.settings import MirrorConfigError, MirrorSettings, mirror_settings
+from strandline.mirror.config.settings import MirrorConfigError, MirrorSettings, mirror_settings
 
 _PARTS = ("clusters", "flows", "defaults")
 

@@ -15,18 +15,17 @@ from strandline.client.admin.access import Acl, AclFilter
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.configs import ConfigChange, ConfigResource, ConfigSource, Operation
 from strandline.client.admin.topics import NewTopic
-from strandline.client.errors import KafkaError, TopicExistsError
+from strandline.client.errors import KafkaError
 from strandline.client.net.metadata import TopicInfo
 from strandline.mirror import reports
+from strandline.mirror.config.settings import FlowSettings
+from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
-from strandline.mirror.settings import FlowSettings
 
 _TOPIC: Final = 2
 _LITERAL: Final = 3
 _ALL, _READ, _WRITE = 2, 3, 4
 _ALLOW: Final = 3
-# Compacted, as MirrorMaker 2 has it.
-COMPACTED: Final = {"cleanup.policy": "compact"}
 
 logger = logging.getLogger("strandline.mirror")
 
@@ -139,19 +138,3 @@ def target_acl(acl: Acl, name: str) -> Acl:
 
 def _allows_writing(acl: Acl) -> bool:
     return acl.operation == _WRITE and acl.permission == _ALLOW
-
-
-async def replication_factor(flow: FlowSettings, admin: Admin, key: str) -> int:
-    """The replication factor of a topic of the mirror: as it is set, or the default as far as there are brokers."""
-    factor = flow.number(key)
-    if flow.is_set(key):
-        return factor
-    return min(factor, max(1, len((await admin.describe_cluster()).nodes)))
-
-
-async def create_topic(admin: Admin, topic: NewTopic) -> None:
-    """Creates a topic unless it is there: another process may be quicker."""
-    try:
-        await admin.create_topics([topic])
-    except TopicExistsError:
-        return

@@ -1,0 +1,1 @@
+"""From the source to the target: topics, who copies which partition, and the transactions that do it."""
