@@ -22,6 +22,8 @@ from tests.compat.clients.interface import eventually
 from tests.compat.server import APACHE, PrivateServer, Server, compat_target
 from tests.frame_proxy import Fault, FrameProxy
 
+INIT_PRODUCER_ID = 22
+END_TXN = 26
 PARTITIONS = 2
 ATTEMPTS_MAX = 5
 _CALL_S_MAX = 60

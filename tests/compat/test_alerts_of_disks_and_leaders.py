@@ -26,7 +26,7 @@ from tests.oracle.require import require
 from tests.prometheus import prometheus, soon
 from tests.properties.effort import in_soak
 from tests.system.commands import bootstrap_of, command, one_node, properties
-from tests.system.test_full_disk import append, create
+from tests.system.records import append, create
 from tests.system.volumes import on_small_volume
 
 pytestmark = [pytest.mark.oracle, in_soak]

@@ -16,8 +16,8 @@ from strandline.base.ids import TopicPartition as Partition
 from strandline.storage.checkpoints import parse_offsets
 from strandline.wire.record_batch import DELETE_HORIZON_FLAG, headers_in
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
+from tests.compat.dumped_logs import cluster_id, dump, joined
 from tests.compat.server import STRANDLINE, PrivateServer, compat_target
-from tests.compat.test_dump_log_segments import dump, joined
 from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
 from tests.oracle.kafka_tools import KafkaTools
 from tests.oracle.readiness import wait_until_writable
@@ -177,8 +177,3 @@ def test_apache_kafka_serves_the_same_records_from_a_copy_of_the_files(
         producer.produce(TOPIC, b"of kafka", b"after", partition=0)
         assert producer.flush(30) == 0
         assert read_all(kafka.bootstrap)[-1][1:] == (b"after", b"of kafka")
-
-
-def cluster_id(data: Path) -> str:
-    lines = (data / "meta.properties").read_text().splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))

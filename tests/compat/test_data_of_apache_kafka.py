@@ -28,8 +28,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from strandline.testing import running_broker
+from tests.compat.dumped_logs import cluster_id
 from tests.compat.server import STRANDLINE, compat_target
-from tests.compat.test_compacted_logs import cluster_id
 from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
 from tests.oracle.kafka_tools import KafkaTools
 from tests.oracle.readiness import wait_until_writable

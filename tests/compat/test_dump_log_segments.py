@@ -18,6 +18,7 @@ import pytest
 from strandline.partition.producers import BATCHES_REMEMBERED
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
 from tests.compat.clients.interface import CALL_TIMEOUT_S
+from tests.compat.dumped_logs import dump, joined
 from tests.compat.records import CODECS, EVERY_SHAPE, Sample, numbered
 from tests.compat.server import CreateTopic, PrivateServer, Server
 from tests.oracle.kafka_tools import KafkaTools, ToolResult
@@ -249,11 +250,6 @@ def write_long_log(client: ConfluentKafkaClient, server: Server, topic: str) -> 
     return samples
 
 
-def dump(tools: KafkaTools, files: Sequence[Path], *options: str) -> ToolResult:
-    assert files
-    return tools.run("DumpLogSegments", *options, "--files", joined(files)).succeeded()
-
-
 def dump_log(tools: KafkaTools, segment: Path) -> list[Batch]:
     """Every batch of a segment with its records, after checking that the tool had nothing to complain about."""
     result = without_false_alarm(
@@ -284,10 +280,6 @@ def numbers(result: ToolResult, first: str, second: str) -> list[tuple[int, int]
 
 def fields(line: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+): (\S+)", line))
-
-
-def joined(files: Sequence[Path]) -> str:
-    return ",".join(map(str, files))
 
 
 def text(data: bytes | None) -> str:

@@ -30,6 +30,8 @@ from tests.client.reading import create, run
 from tests.compat.clients.java_client import JavaClient
 from tests.compat.injected import (
     ATTEMPTS_MAX,
+    END_TXN,
+    INIT_PRODUCER_ID,
     PARTITIONS,
     Application,
     Librdkafka,
@@ -44,10 +46,8 @@ from tests.frame_proxy import Act, Fault, FrameProxy
 from tests.oracle.java_worker import JavaWorker
 
 PRODUCE = 0
-INIT_PRODUCER_ID = 22
 ADD_PARTITIONS_TO_TXN = 24
 ADD_OFFSETS_TO_TXN = 25
-END_TXN = 26
 TXN_OFFSET_COMMIT = 28
 
 # What a producer sends in each version of transactions.

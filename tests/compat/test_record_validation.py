@@ -14,7 +14,6 @@ import pytest
 from strandline.base.errors import ErrorCode
 from strandline.testing import running_broker
 from strandline.wire import compression
-from strandline.wire.api.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.batches import batch, resealed
 from tests.compat.clients.aiokafka_client import AiokafkaClient
 from tests.compat.clients.confluent_kafka_client import ConfluentKafkaClient
@@ -25,9 +24,9 @@ from tests.hostile_batches import CODECS, broken_streams, lies, mutated, stricte
 from tests.oracle.apache_kafka import ApacheKafka
 from tests.oracle.java_worker import JavaWorker
 from tests.oracle.readiness import wait_until_writable
+from tests.raw_produce import produce
 from tests.record_times import recent_ms
 
-VERSION = 9
 REFUSED = (ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, ErrorCode.MESSAGE_TOO_LARGE)
 # Kafka reads offset deltas only of compressed batches, does not compare the length of a compressed record with its
 # fields, and lets two codecs' streams be followed by anything.
@@ -56,18 +55,6 @@ def every_lie() -> dict[str, bytes]:
         for name, data in (lies(codec) | stricter_than_kafka(codec)).items()
     }
     return named | broken_streams()
-
-
-def produce(client: WireClient, topic: str, data: bytes) -> int:
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=10_000,
-        topic_data=(
-            TopicProduceData(name=topic, partition_data=(PartitionProduceData(index=0, records=data),)),
-        ),
-    )
-    (found,) = client.call(request, VERSION).responses[0].partition_responses  # type: ignore[attr-defined]
-    return int(found.error_code)
 
 
 def verdicts(server: Server, topic: str, cases: dict[str, bytes]) -> dict[str, int]:

@@ -26,9 +26,17 @@ from strandline.wire.record_batch import Record, build_batch, headers_in
 from strandline.wire.records.transaction_log import TransactionLogValue, encode_key, encode_value
 from tests.client.reading import create, run
 from tests.compat.clients.interface import eventually
-from tests.compat.injected import PARTITIONS, Strandline, Worker, hidden_answer, judge, proxied
+from tests.compat.injected import (
+    END_TXN,
+    INIT_PRODUCER_ID,
+    PARTITIONS,
+    Strandline,
+    Worker,
+    hidden_answer,
+    judge,
+    proxied,
+)
 from tests.compat.server import STRANDLINE, PrivateServer, compat_target
-from tests.compat.test_injected_requests import END_TXN, INIT_PRODUCER_ID
 from tests.compat.wire import WireClient
 from tests.frame_proxy import Act, Fault
 

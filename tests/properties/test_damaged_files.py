@@ -20,11 +20,11 @@ from strandline.base.errors import ErrorCode
 from strandline.storage.directory import UnusableDirectory
 from strandline.wire.record_batch import CorruptBatch, checksum, headers_in, records_in
 from tests.batches import NOW_MS, batch
+from tests.properties.damage import UNCHECKED
 from tests.unit.broker.requests import append, create, delete_records, fetch, fetched, list_offset
 from tests.unit.broker.world import Client, World
 
 from .effort import effort
-from .test_recovery import UNCHECKED
 
 SETTINGS = {"log.index.interval.bytes": "200"}
 PARTITIONS = (("a", 0), ("a", 1), ("b", 0))

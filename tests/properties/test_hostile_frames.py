@@ -24,13 +24,13 @@ from strandline.wire.headers import RequestHeader, request_header_version
 from strandline.wire.schema import Request
 from tests.batches import batch
 from tests.compat.wire import every_request_class
+from tests.properties.mutations import mutations
 from tests.unit.broker.requests import append, create, fetch, fetched, produce, records_of
 from tests.unit.broker.world import Client, World
 
 from .effort import effort
 from .hostile_worlds import WORLDS, HostileWorld
 from .messages import values
-from .test_messages import mutations
 
 REQUESTS = {cls.API_KEY: cls for cls in every_request_class() if cls.API_KEY in TABLE}
 FRAMES_EACH = 8

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from strandline.wire.codec import DecodeError, decode, decode_from, encode
 from strandline.wire.schema import Message
+from tests.properties.mutations import mutations
 
 from .effort import effort
 from .messages import every_message, values, versions_of
@@ -38,23 +39,3 @@ def check_version(cls: type[Message], version: int) -> None:
             decode(cls, version, memoryview(data.draw(mutations(encoded))))
 
     check()
-
-
-@st.composite
-def mutations(draw: st.DrawFn, data: bytes) -> bytes:
-    """These bytes with a few replaced, removed, inserted, or the end cut off."""
-    out = bytearray(data)
-    for _ in range(draw(st.integers(1, 3))):
-        position = draw(st.integers(0, len(out)))
-        match draw(st.sampled_from(("replace", "remove", "insert", "cut"))):
-            case "replace":
-                out[position : position + 1] = draw(
-                    st.sampled_from((b"\xff", b"\x00", b"\x7f", b"\x80", b"\x01"))
-                )
-            case "remove":
-                del out[position : position + draw(st.integers(1, 4))]
-            case "insert":
-                out[position:position] = draw(st.binary(min_size=1, max_size=6))
-            case "cut":
-                del out[position:]
-    return bytes(out)

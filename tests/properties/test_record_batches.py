@@ -11,9 +11,9 @@ from strandline.wire import compression
 from strandline.wire.compression import CompressionError
 from strandline.wire.record_batch import CorruptBatch, Record, build_batch, read_header, records_in, seal
 from tests.batches import BODY_AT
+from tests.properties.mutations import mutations
 
 from .effort import effort
-from .test_messages import mutations
 
 NULLABLE = st.none() | st.binary(max_size=20)
 TIMESTAMPS = st.integers(-1, (1 << 62) - 1)

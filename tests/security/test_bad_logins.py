@@ -27,14 +27,22 @@ from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import BrokerProcess, running_broker
 from strandline.testing.clusters import wait_until
 from strandline.wire.api.k03_metadata import MetadataRequest
-from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from strandline.wire.codec import decode, encode
-from strandline.wire.headers import write_request_header
-from strandline.wire.schema import Request
+from strandline.wire.codec import decode
+from tests.security.raw_logins import WAIT_S, begin, connect, log_in, receive, send
 
 DEADLINE_S = 2.0
-WAIT_S = 15.0
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    plain = DevelopmentSecurity(tmp_path_factory.mktemp("plain"), "SASL_PLAINTEXT", "PLAIN")
+    settings = {
+        "strandline_request_receive_timeout_ms": str(int(DEADLINE_S * 1000)),
+        "connections_max_reauth_ms": "3000",
+    }
+    with running_broker(security=plain, **settings) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -49,58 +57,6 @@ def tls_broker(security: DevelopmentSecurity) -> Iterator[BrokerProcess]:
         yield started
         with Producer(started.client_settings) as producer:  # whatever was tried, it serves
             producer.send("after", b"x").result(WAIT_S)
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    plain = DevelopmentSecurity(tmp_path_factory.mktemp("plain"), "SASL_PLAINTEXT", "PLAIN")
-    settings = {
-        "strandline_request_receive_timeout_ms": str(int(DEADLINE_S * 1000)),
-        "connections_max_reauth_ms": "3000",
-    }
-    with running_broker(security=plain, **settings) as started:
-        yield started
-
-
-def connect(broker: BrokerProcess) -> socket.socket:
-    host, _, port = broker.bootstrap.rpartition(":")
-    return socket.create_connection((host, int(port)), WAIT_S)
-
-
-def send(peer: socket.socket, request: Request, version: int) -> None:
-    head = write_request_header(request.FLEXIBLE, request.API_KEY, version, 7, b"test")
-    frame = bytes(head) + bytes(encode(request, version))
-    peer.sendall(struct.pack(">i", len(frame)) + frame)
-
-
-def receive(peer: socket.socket) -> bytes:
-    """The next frame; empty if the broker closed the connection."""
-    size = b""
-    while len(size) < 4:
-        try:
-            part = peer.recv(4 - len(size))
-        except ConnectionResetError:
-            return b""
-        if not part:
-            return b""
-        size += part
-    frame = b""
-    while len(frame) < struct.unpack(">i", size)[0]:
-        frame += peer.recv(65536)
-    return frame
-
-
-def begin(peer: socket.socket, mechanism: str, version: int = 1) -> SaslHandshakeResponse:
-    send(peer, SaslHandshakeRequest(mechanism=mechanism), version)
-    return decode(SaslHandshakeResponse, version, memoryview(receive(peer)), 4)
-
-
-def log_in(peer: socket.socket, broker: BrokerProcess) -> SaslAuthenticateResponse:
-    assert broker.security is not None
-    assert begin(peer, "PLAIN").error_code == ErrorCode.NONE
-    message = f"\0{broker.security.user}\0{broker.security.password}".encode()
-    send(peer, SaslAuthenticateRequest(auth_bytes=message), 1)
-    return decode(SaslAuthenticateResponse, 1, memoryview(receive(peer)), 4)
 
 
 def test_request_before_the_login_closes_the_connection(broker: BrokerProcess) -> None:

@@ -31,7 +31,7 @@ from strandline.wire.api.k40_expire_delegation_token import (
     ExpireDelegationTokenResponse,
 )
 from strandline.wire.codec import decode
-from tests.security.test_bad_logins import connect, log_in, receive, send
+from tests.security.raw_logins import connect, log_in, receive, send
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER_KEY = ec.generate_private_key(ec.SECP256R1())

@@ -21,7 +21,7 @@ from strandline.client.producer.producer import Producer
 from strandline.client.sync.producer_queue import ProducerQueue, SendResult
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import CLIENT_HOST, SimulatedNode, World
-from tests.sim.test_client_producer import producer_for
+from tests.sim.sending import producer_for
 
 NO_TOPICS_BY_USE = {"auto.create.topics.enable": "false"}
 

@@ -26,7 +26,7 @@ from strandline.wire.api.k00_produce import (
 )
 from strandline.wire.schema import Request
 from tests.sim.seeds import seeds
-from tests.sim.test_client_producer import PARTITIONS, check_log, outcomes, producer_for, send_many
+from tests.sim.sending import PARTITIONS, check_log, outcomes, producer_for, send_many
 
 Act = Callable[[Any, KafkaError | None], None]
 

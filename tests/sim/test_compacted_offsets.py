@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.sim.wire_client import WireClient
 from strandline.sim.workloads.producer import create_topic
 from strandline.sim.world import SimulatedNode, World
 from strandline.storage import names
-from strandline.wire.api.k08_offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-from strandline.wire.api.k09_offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchResponse,
-)
-from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from strandline.wire.api.k44_incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
 from tests.sim import cluster
+from tests.sim.offsets_topic import commit, committed, make_offsets_topic, make_small_segments
 from tests.sim.seeds import seeds
 
 SETTINGS = {
@@ -37,45 +19,6 @@ SETTINGS = {
 }
 GROUPS = 4
 COMMITS = 150
-
-
-async def commit(client: WireClient, group: str, offset: int) -> int:
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata=""
-    )
-    request = OffsetCommitRequest(
-        group_id=group,
-        generation_id_or_member_epoch=-1,
-        member_id="",
-        topics=(OffsetCommitRequestTopic(name="t", partitions=(partition,)),),
-    )
-    response = await client.request(request, OffsetCommitResponse, version=8)
-    return response.topics[0].partitions[0].error_code
-
-
-async def committed(client: WireClient, group: str) -> int:
-    request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group, topics=None),))
-    while True:
-        response = await client.request(request, OffsetFetchResponse, version=8)
-        answer = response.groups[0]
-        if answer.error_code == 0:
-            return answer.topics[0].partitions[0].committed_offset if answer.topics else -1
-        await asyncio.sleep(0.05)  # the coordinator is loading
-
-
-async def make_offsets_topic(client: WireClient) -> None:
-    asked = FindCoordinatorRequest(key_type=0, coordinator_keys=("g0",))
-    while (await client.request(asked, FindCoordinatorResponse)).coordinators[0].error_code != 0:
-        await asyncio.sleep(0.05)
-
-
-async def make_small_segments(client: WireClient, topic: str) -> None:
-    """Has segments closed sooner than the settings at the start allow."""
-    change = AlterableConfig(name="internal.segment.bytes", config_operation=0, value="2000")
-    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=(change,))
-    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
-    answer = await client.request(request, IncrementalAlterConfigsResponse)
-    assert answer.responses[0].error_code == 0, answer.responses[0].error_message
 
 
 def state_of(node: SimulatedNode) -> str | None:

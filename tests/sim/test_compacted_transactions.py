@@ -11,8 +11,8 @@ from strandline.sim.world import DATA, SimulatedNode, World
 from strandline.storage import names
 from strandline.transactions.transaction import COMPLETE_ABORT, COMPLETE_COMMIT, ONGOING, Transaction
 from tests.sim import cluster
+from tests.sim.offsets_topic import make_small_segments
 from tests.sim.seeds import seeds
-from tests.sim.test_compacted_offsets import make_small_segments
 
 STATE = "__transaction_state"
 SETTINGS = {

@@ -22,7 +22,7 @@ from strandline.wire.api.k21_delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from tests.sim.test_compacting_broker import COMPACTED, KEYS, SETTINGS, Writer, segments_of
+from tests.sim.compacted_topic import COMPACTED, KEYS, SETTINGS, Writer, segments_of
 
 Act = Callable[[World, SimulatedNode, WireClient, Writer], Awaitable[None]]
 PARTITION = TopicPartition("t", 0)

@@ -15,14 +15,10 @@ from strandline.sim.wire_client import Disconnected, WireClient
 from strandline.sim.workloads.producer import ProduceRefused, create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from tests.sim import cluster, scenarios
-from tests.sim.load import Load
+from tests.sim.failing_disks import begin, cluster_with_load, is_said_offline, led
 from tests.sim.seeds import seeds
 
 TWO_DIRECTORIES = {"log.dirs": "/one,/two"}
-
-
-def is_said_offline(node: SimulatedNode, directory: str) -> bool:
-    return any("log directory offline" in line and f"directory={directory}" in line for line in node.said)
 
 
 @pytest.mark.parametrize("operation", ["write", "truncate", "read", "sync"])
@@ -242,41 +238,8 @@ def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -
     scenarios.run(scenario, 1)
 
 
-async def cluster_with_load(world: World) -> tuple[list[SimulatedNode], Load]:
-    """Three nodes with three directories. The metadata log is apart: a node whose metadata cannot be written ends."""
-    nodes = world.add_cluster(3, settings={"log.dirs": "/data,/one,/two", "metadata.log.dir": "/data"})
-    await world.start_all()
-    load = Load(world, None, "t", partitions=6)
-    await load.create()
-    return nodes, load
-
-
-async def begin(load: Load, nodes: list[SimulatedNode]) -> None:
-    """Returns when the controller knows where each replica is."""
-    load.start()
-    await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
-
-
 def in_sync_of(node: SimulatedNode) -> set[int]:
     return {n for p in node.broker.image.topics["t"].partitions.values() for n in p.in_sync}
-
-
-def are_all_assigned(node: SimulatedNode) -> bool:
-    topics = node.broker.image.topics
-    return "t" in topics and all(
-        bytes(16) not in p.directories for topic in topics.values() for p in topic.partitions.values()
-    )
-
-
-def led(node: SimulatedNode, directory: str, topic: str = "t") -> list[int]:
-    """Partitions of a topic that a node leads from a directory."""
-    replicas = node.broker.replicas
-    found = [replicas.get(topic, index) for index in range(6)]
-    return [
-        replica.partition.partition
-        for replica in found
-        if replica is not None and replica.is_leader and replica.directory.path == directory
-    ]
 
 
 def leader_of(node: SimulatedNode, index: int, topic: str = "t") -> int:

@@ -18,7 +18,7 @@ from strandline.wire.api.k21_delete_records import (
     DeleteRecordsTopic,
 )
 from tests.sim import cluster, scenarios
-from tests.sim.test_disk_failure import begin, cluster_with_load, is_said_offline, led
+from tests.sim.failing_disks import begin, cluster_with_load, is_said_offline, led
 
 DIRECTORIES = ("/data", "/one", "/two")
 

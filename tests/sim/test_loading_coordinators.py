@@ -18,7 +18,7 @@ from strandline.sim.world import SimulatedNode, World
 from strandline.storage.segment import Segment
 from strandline.wire.record_batch import build_small_batch
 from tests.sim import cluster, scenarios
-from tests.sim.test_compacted_offsets import commit, committed, make_offsets_topic
+from tests.sim.offsets_topic import commit, committed, make_offsets_topic
 
 SETTINGS = {
     "log.dirs": "/data,/one",

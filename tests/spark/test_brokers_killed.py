@@ -17,8 +17,8 @@ from strandline.spark.sink import task_writer
 from strandline.spark.sink.batch_transaction import BatchTransaction
 from strandline.testing import cluster
 from strandline.testing.clusters import Cluster, wait_until
-from tests.spark.test_coordinator_moves import coordinator_of
-from tests.spark.test_exactly_once_kills import PARTITIONS, assert_exact, fill
+from tests.spark.coordinators import coordinator_of
+from tests.spark.exactly_once import PARTITIONS, assert_exact, fill
 
 QUERY_SECONDS_MAX = 300
 HEALED_SECONDS_MAX = 90

@@ -7,18 +7,8 @@ from strandline.spark.sink.batch_decision import CommitMarker
 from strandline.spark.sink.batch_transaction import BatchTransaction
 from strandline.spark.sink.commit_markers import MarkerLog
 from strandline.testing import cluster
+from tests.spark.coordinators import coordinator_of
 from tests.spark.topics import rows_of
-
-
-def coordinator_of(admin: Admin, name: str) -> int:
-    """The node that leads the partition of __transaction_state which the name belongs to."""
-    partitions = admin.describe_topics(["__transaction_state"])["__transaction_state"].partitions
-    number = 0
-    for letter in name:  # Java's hash of a text
-        number = (31 * number + ord(letter)) & 0xFFFFFFFF
-    number &= 0x7FFFFFFF
-    leader: int = partitions[number % len(partitions)].leader_id
-    return leader
 
 
 def test_a_batch_survives_the_death_of_its_coordinator() -> None:

@@ -11,17 +11,15 @@ import random
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from strandline.client.sync import Admin, Producer
+from strandline.client.sync import Admin
 from tests.properties.effort import in_soak
 from tests.spark.driver import RUN_SECONDS_MAX
-from tests.spark.topics import rows_of
+from tests.spark.exactly_once import PARTITIONS, assert_exact, fill
 
-PARTITIONS = 3
 STEPS = ("begin", "write", "mark", "commit")
 SOAK_KILLS = 50
 # In a task of the first batch; then with rows and marker written but not committed; then committed, while Spark does
@@ -35,21 +33,6 @@ def run_driver(bootstrap: str, source: str, target: str, directory: Path, point:
     ran = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX + 120, check=False)
     assert ran.returncode in (0, -signal.SIGKILL), f"at {point}:\n{ran.stderr[-3000:]}"
     return ran.returncode
-
-
-def fill(bootstrap: str, topic: str, numbers: range, *, keyed: bool) -> None:
-    """With keys the sink shuffles rows, after a first attempt that it aborts; without it writes them in place."""
-    with Producer(bootstrap_servers=bootstrap) as producer:
-        for number in numbers:
-            producer.send(topic, b"%d" % number, b"key-%d" % (number % 17) if keyed else None)
-
-
-def assert_exact(bootstrap: str, target: str, count: int, why: str) -> None:
-    counted = Counter(int(row.value) for row in rows_of(bootstrap, target, PARTITIONS))
-    missing = sorted(set(range(count)) - set(counted))
-    repeated = sorted(number for number, times in counted.items() if times > 1)
-    assert not missing, f"{why}: {len(missing)} records are missing, such as {missing[:5]}"
-    assert not repeated, f"{why}: {len(repeated)} records are there twice, such as {repeated[:5]}"
 
 
 @pytest.mark.timeout(3000)  # four JVMs one after the other, on a machine that may be busy

@@ -13,8 +13,8 @@ from strandline.client.sync import Admin
 from strandline.testing.clusters import wait_until
 from tests.properties.effort import in_soak
 from tests.spark.driver import RUN_SECONDS_MAX
+from tests.spark.exactly_once import PARTITIONS, assert_exact, fill
 from tests.spark.standalone import standalone
-from tests.spark.test_exactly_once_kills import PARTITIONS, assert_exact, fill
 
 REACHED_SECONDS_MAX = 180
 

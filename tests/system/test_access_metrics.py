@@ -11,7 +11,7 @@ from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTop
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from tests.compat.wire import WireClient
 from tests.scraping import samples_of
-from tests.system.test_client_quotas import produce, set_quota
+from tests.system.quotas import produce, set_quota
 
 _ALL = 2
 _TOPIC, _CLUSTER = 2, 4

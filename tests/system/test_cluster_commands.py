@@ -15,6 +15,7 @@ from strandline.client.sync import Admin
 from strandline.testing import BrokerProcess, Cluster
 from strandline.testing.clusters import wait_until
 from tests.system.commands import command
+from tests.system.nodes_of_up import is_alive, up, value_of
 
 THREE_NODES = """process.roles=broker,controller
 node.id={node_id}
@@ -23,22 +24,6 @@ controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:19091,2@127.0.0.1:19092,3@127.0.0.1:19093
 log.dirs={directory}/a,{directory}/b
 """
-
-
-def up(*options: str) -> tuple[str, ...]:
-    return ("up", "--nodes", "3", "--port", "0", *options)
-
-
-def value_of(line: str) -> str:
-    return line.split(maxsplit=1)[1]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_cluster_takes_writes_survives_a_kill_and_stops_with_all_its_nodes(tmp_path: Path) -> None:

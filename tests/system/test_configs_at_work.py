@@ -20,7 +20,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from tests.compat.wire import WireClient
-from tests.system.test_full_disk import append, count
+from tests.system.records import append, count
 
 
 @pytest.fixture(scope="module")

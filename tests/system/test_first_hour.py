@@ -17,7 +17,7 @@ from strandline.client.sync import Admin, Consumer, Producer
 from strandline.testing import Cluster
 from strandline.testing.clusters import wait_until
 from tests.system.commands import command
-from tests.system.test_cluster_commands import is_alive, up, value_of
+from tests.system.nodes_of_up import is_alive, up, value_of
 
 OPEN = "everybody who reaches this listener may do everything"
 

@@ -12,9 +12,9 @@ from strandline.testing import cluster, running_broker
 from strandline.testing.clusters import wait_until
 from strandline.wire.kernel import KERNEL
 from tests.batches import batch
-from tests.compat.test_record_validation import produce
 from tests.compat.wire import WireClient
 from tests.hostile_batches import bomb_of_bytes, bomb_of_records, lies
+from tests.raw_produce import produce
 from tests.record_times import recent_ms
 
 

@@ -20,7 +20,7 @@ from strandline.wire.schema import Request
 from tests.batches import batch
 from tests.compat.wire import WireClient
 from tests.record_times import recent_ms
-from tests.system.test_full_disk import append, create
+from tests.system.records import append, create
 from tests.unit.broker.requests import fetch, produce
 
 REQUEST_BYTES_MAX = 400_000

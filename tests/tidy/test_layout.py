@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.tidy.tree import ROOT, tracked_files
+
 SOURCE = ROOT / "src" / "strandline"
 
 # The world outside: only `node` touches it, and what runs above `node` for people's sake.
@@ -127,11 +127,6 @@ def test_every_module_says_what_it_is_for() -> None:
         if ast.get_docstring(ast.parse(path.read_text())) is None
     ]
     assert missing == []
-
-
-def tracked_files() -> list[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
-    return [ROOT / name for name in listed.decode().split("\0") if name and (ROOT / name).exists()]
 
 
 def test_nothing_else_lies_at_the_root() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.tidy.test_layout import ROOT, tracked_files
+from tests.tidy.tree import ROOT, tracked_files
 
 # All tests of these folders talk to real brokers; other tests do if they start one.
 FOLDERS = ("bench", "examples", "tests/client", "tests/compat", "tests/oracle", "tests/spark", "tests/system")

@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, TopicPartition
 from strandline.base.errors import ErrorCode
 from strandline.testing.clusters import Cluster, ClusterNode, cluster
 from tests.batches import batch
-from tests.compat.test_record_validation import produce
 from tests.compat.wire import WireClient
 from tests.hostile_batches import lies
+from tests.raw_produce import produce
 from tests.record_times import recent_ms
 from tests.system.cluster.story import create, shown, until_in_sync
 from tests.system.commands import command

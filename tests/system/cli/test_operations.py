@@ -18,7 +18,7 @@ from strandline.client.sync import Admin
 from strandline.testing import Cluster, running_broker
 from tests.system.cli.conftest import Ran
 from tests.system.commands import Command, command
-from tests.system.test_cluster_commands import up, value_of
+from tests.system.nodes_of_up import up, value_of
 
 Run = Callable[..., Ran]
 Json = Callable[..., Any]

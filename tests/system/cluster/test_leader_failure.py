@@ -9,6 +9,7 @@ import pytest
 from strandline.testing.clusters import Cluster
 from tests.system.cluster import story
 from tests.system.cluster.conftest import SESSION_TIMEOUT_MS
+from tests.system.cluster.fetching import FETCH_WAIT_S
 from tests.system.cluster.story import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
@@ -23,8 +24,6 @@ from tests.system.cluster.story import (
     write,
 )
 
-# Somewhat more than replica.fetch.wait.max.ms.
-FETCH_WAIT_S = 0.7
 SLACK_S = 20.0
 # controller.quorum.fetch.timeout.ms and up to three elections.
 QUORUM_SECONDS_MAX = 10.0 + SLACK_S

@@ -16,6 +16,11 @@ from strandline.wire.api.k21_delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from strandline.wire.record_batch import Record, headers_in, records_in
 from tests.unit.broker.world import Client
 
@@ -140,3 +145,18 @@ async def delete_records(client: Client, offset: int, *, topic: str = "t", parti
 async def delete_topic(client: Client, topic: str = "t") -> ErrorCode:
     answer = await client.call(DeleteTopicsRequest(topic_names=(topic,), timeout_ms=1000), 5)
     return ErrorCode(answer.responses[0].error_code)
+
+
+def new_topics(*names: str) -> CreateTopicsRequest:
+    topics = tuple(
+        CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
+        for name in names
+    )
+    return CreateTopicsRequest(topics=topics, timeout_ms=1000)
+
+
+async def alter(client: Client, kind: int, name: str, key: str, value: str) -> None:
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=(change,))
+    answer = await client.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
+    assert answer.responses[0].error_code == ErrorCode.NONE, answer.responses[0]

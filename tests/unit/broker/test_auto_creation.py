@@ -12,7 +12,7 @@ from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
 from strandline.broker.coordinator.txn_service import TRANSACTIONS_TOPIC
 from strandline.config import DynamicConfigs
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
-from tests.unit.broker.test_publisher import topic as topic_records
+from tests.unit.broker.metadata_records import topic as topic_records
 from tests.unit.broker.world import World, in_world
 from tests.unit.config.settings import started
 

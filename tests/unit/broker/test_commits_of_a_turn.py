@@ -6,42 +6,17 @@ import asyncio
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.coordinator.group_service import OFFSETS_TOPIC
-from strandline.wire.api.k08_offset_commit import OffsetCommitRequest
 from strandline.wire.api.k09_offset_fetch import OffsetFetchRequest
-from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from tests.group_requests import commit, fetch_offsets, fitted
-from tests.unit.broker.requests import create
+from tests.unit.broker.group_requests import CLIENTS, batches, commit_code, under_load
 from tests.unit.broker.standing import a_while, high_watermark_stands
 from tests.unit.broker.world import Client, World, in_world
-
-_CLIENTS = 5
-
-
-async def under_load(world: World) -> list[Client]:
-    """Clients of a broker that handles requests by the turn."""
-    clients = [world.connect() for _ in range(_CLIENTS)]
-    await create(clients[0], "orders", partitions=4)
-    await clients[0].call(FindCoordinatorRequest(coordinator_keys=("g",)), 4)
-    await clients[0].call(fitted(commit("g", {3: 1}), 9), 9)
-    world.broker.batcher._is_busy = True
-    return clients
-
-
-def batches(world: World) -> int:
-    replica = world.broker.replicas.get(OFFSETS_TOPIC, 0)
-    assert replica is not None
-    return len(list(replica.log.places(0)))
 
 
 async def all_commit(clients: list[Client], offset: int) -> None:
     for client in clients:
         client.ask(fitted(commit("g", {0: offset}), 9), 9)
     await a_while()
-
-
-async def code(client: Client) -> int:
-    _, answer = await client.answer(OffsetCommitRequest, 9)
-    return int(answer.topics[0].partitions[0].error_code)
 
 
 @in_world(offsets_topic_num_partitions="1")
@@ -53,7 +28,7 @@ async def test_commits_of_many_connections_are_one_batch(world: World) -> None:
         client.ask(fitted(commit(f"g{number}", {1: number}), 9), 9)
     await asyncio.sleep(0)
     assert all(client.received for client in clients), "the answers leave in the same turn"
-    assert [await code(client) for client in clients * 2] == [ErrorCode.NONE] * 2 * _CLIENTS
+    assert [await commit_code(client) for client in clients * 2] == [ErrorCode.NONE] * 2 * CLIENTS
     assert batches(world) == before + 1
 
 
@@ -62,7 +37,7 @@ async def test_who_asks_behind_a_commit_finds_it(world: World) -> None:
     client = (await under_load(world))[0]
     client.ask(fitted(commit("g", {0: 5}), 9), 9)
     client.ask(fitted(fetch_offsets("g", partitions=(0,)), 9), 9)
-    assert await code(client) == ErrorCode.NONE
+    assert await commit_code(client) == ErrorCode.NONE
     _, answer = await client.answer(OffsetFetchRequest, 9)
     assert answer.groups[0].topics[0].partitions[0].committed_offset == 5
 
@@ -73,8 +48,8 @@ async def test_commits_that_are_not_replicated_are_not_answered_until_they_time_
     with high_watermark_stands(world, OFFSETS_TOPIC):
         await all_commit(clients, 6)
         assert not any(client.received for client in clients)
-        codes = [await code(client) for client in clients]
-    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * _CLIENTS
+        codes = [await commit_code(client) for client in clients]
+    assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE] * CLIENTS
 
 
 @in_world(offsets_topic_num_partitions="1")
@@ -84,7 +59,7 @@ async def test_a_client_that_goes_before_its_commit_is_answered_troubles_nobody(
         await all_commit(clients, 7)
         clients[0].disconnect()
         await a_while()
-    assert [await code(client) for client in clients[1:]] == [ErrorCode.NONE] * (_CLIENTS - 1)
+    assert [await commit_code(client) for client in clients[1:]] == [ErrorCode.NONE] * (CLIENTS - 1)
 
 
 @in_world(offsets_topic_num_partitions="1")
@@ -95,4 +70,4 @@ async def test_a_connection_that_waits_for_too_many_answers_goes_on_when_they_co
             client.ask(fitted(commit("g", {0: number}), 9), 9)
         await a_while()
         assert client.is_paused
-    assert [await code(client) for _ in range(250)] == [ErrorCode.NONE] * 250
+    assert [await commit_code(client) for _ in range(250)] == [ErrorCode.NONE] * 250

@@ -14,8 +14,8 @@ from strandline.broker.coordinator.txn_service import TRANSACTIONS_TOPIC
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from tests.group_requests import commit, heartbeat, join
+from tests.unit.broker.group_requests import call, code_of, formed, offsets, ready
 from tests.unit.broker.requests import create, delete_topic
-from tests.unit.broker.test_group_coordinator import call, code_of, formed, offsets, ready
 from tests.unit.broker.world import Client, World, in_world
 
 TRANSACTION = 1

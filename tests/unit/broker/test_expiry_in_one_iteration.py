@@ -6,9 +6,7 @@ from strandline.base.errors import ErrorCode
 from strandline.broker.coordinator.group_runtime import GroupRuntime
 from strandline.groups.consumer.group import ConsumerGroup
 from tests.group_requests import commit, consumer_heartbeat, consumer_join, fitted
-from tests.unit.broker.test_commits_of_a_turn import code
-from tests.unit.broker.test_group_coordinator import HOUR_MS, call, offsets, ready
-from tests.unit.broker.test_joins_in_one_iteration import told
+from tests.unit.broker.group_requests import HOUR_MS, call, commit_code, heartbeat_result, offsets, ready
 from tests.unit.broker.world import Client, World, in_world
 
 
@@ -32,7 +30,7 @@ async def test_an_offset_that_is_committed_in_the_turn_in_which_it_would_expire_
     world.clock.ms += 2 * HOUR_MS
     queue_a_commit(client, other, 7)
     await world.broker.groups.expire_offsets()
-    assert [await code(client), await code(other)] == [ErrorCode.NONE] * 2
+    assert [await commit_code(client), await commit_code(other)] == [ErrorCode.NONE] * 2
     assert (await offsets(client))[0] == 7
 
 
@@ -43,7 +41,7 @@ async def test_an_offset_that_is_committed_in_the_turn_in_which_its_topic_goes_g
     client, other = await ready(world), world.connect()
     queue_a_commit(client, other, 7)
     world.broker.groups.topic_removed("orders")
-    assert [await code(client), await code(other)] == [ErrorCode.NONE] * 2
+    assert [await commit_code(client), await commit_code(other)] == [ErrorCode.NONE] * 2
     assert (await offsets(client))[0] == -1
 
 
@@ -56,7 +54,7 @@ async def test_an_empty_group_that_somebody_joins_in_the_turn_in_which_it_would_
     await call(client, consumer_heartbeat("g", "m1", -1), 1)
     client.ask(consumer_join("g", "m2"), 1)
     await world.broker.groups.expire_offsets()
-    error_code, epoch = await told(client)
+    error_code, epoch = await heartbeat_result(client)
     assert error_code == ErrorCode.NONE
     assert (await call(client, consumer_heartbeat("g", "m2", epoch), 1)).error_code == ErrorCode.NONE
 
@@ -74,7 +72,7 @@ async def test_partitions_of_a_member_whose_session_ends_in_the_turn_in_which_an
     client.ask(consumer_join("g", "m3"), 1)
     runtime = runtime_of(world)
     runtime._expire()
-    error_code, epoch = await told(client)
+    error_code, epoch = await heartbeat_result(client)
     assert error_code == ErrorCode.NONE
     await call(client, consumer_heartbeat("g", "m3", epoch), 1)
     group = runtime.shard.groups["g"]

@@ -18,6 +18,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 )
 from tests.batches import batch
 from tests.disks import WatchedDisk
+from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     append,
     append_error,
@@ -29,11 +30,6 @@ from tests.unit.broker.requests import (
     records_of,
 )
 from tests.unit.broker.world import Client, World, in_world
-
-
-def disk_of(world: World) -> WatchedDisk:
-    assert isinstance(world.disk, WatchedDisk)
-    return world.disk
 
 
 def open_files() -> list[str]:

@@ -14,52 +14,20 @@ from strandline.groups.rebalance_times import BEGUN, COMPLETED
 from strandline.wire.api.k10_find_coordinator import FindCoordinatorRequest
 from strandline.wire.api.k16_list_groups import ListGroupsRequest
 from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest
-from strandline.wire.schema import Request
 from tests.group_requests import (
     commit,
     consumer_join,
     delete_offsets,
     fetch_offsets,
-    fitted,
     heartbeat,
     join,
     leave,
     sync,
 )
+from tests.unit.broker.group_requests import HOUR_MS, call, code_of, formed, offsets, ready
 from tests.unit.broker.requests import create
 from tests.unit.broker.standing import a_while, high_watermark_stands
-from tests.unit.broker.world import Client, World, in_world
-
-HOUR_MS = 3_600_000
-
-
-async def call(client: Client, request: Request, version: int) -> Any:
-    return await client.call(fitted(request, version), version)
-
-
-async def ready(world: World, *topics: str) -> Client:
-    client = world.connect()
-    for topic in topics or ("orders",):
-        await create(client, topic, partitions=4)
-    await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
-    return client
-
-
-async def offsets(client: Client, group: str = "g", topic: str = "orders") -> dict[int, int]:
-    answer = await call(client, fetch_offsets(group, partitions=range(4), topic=topic), 9)
-    assert answer.groups[0].error_code == 0
-    return {p.partition_index: p.committed_offset for p in answer.groups[0].topics[0].partitions}
-
-
-async def formed(client: Client, group: str = "g") -> tuple[str, int]:
-    first = await call(client, join(group), 9)
-    joined = await call(client, join(group, first.member_id), 9)
-    await call(client, sync(group, joined.member_id, joined.generation_id, {joined.member_id: b"a"}), 5)
-    return joined.member_id, joined.generation_id
-
-
-def code_of(answer: Any) -> int:
-    return int(answer.topics[0].partitions[0].error_code)
+from tests.unit.broker.world import World, in_world
 
 
 @pytest.mark.parametrize(

@@ -25,18 +25,10 @@ from strandline.wire.record_batch import CONTROL_FLAG, Record, build_batch
 from strandline.wire.schema import Request
 from tests.batches import BODY_AT, NOW_MS, batch, resealed
 from tests.group_requests import fitted, join
-from tests.unit.broker.requests import append, append_error, create, fetch, fetched, list_offset
+from tests.unit.broker.requests import append, append_error, create, fetch, fetched, list_offset, new_topics
 from tests.unit.broker.world import World, in_world
 
 LONG = "\x00" * 32_700  # each character is four in a quotation
-
-
-def new_topics(*names: str) -> CreateTopicsRequest:
-    topics = tuple(
-        CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
-        for name in names
-    )
-    return CreateTopicsRequest(topics=topics, timeout_ms=1000)
 
 
 LONG_NAMES: dict[str, tuple[Request, int]] = {

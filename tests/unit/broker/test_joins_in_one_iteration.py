@@ -6,18 +6,11 @@ import asyncio
 
 from strandline.base.errors import ErrorCode
 from strandline.broker.server.request_batching import _TOGETHER_MAX
-from strandline.wire.api.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.group_requests import consumer_heartbeat, consumer_join
-from tests.unit.broker.test_commits_of_a_turn import batches, under_load
-from tests.unit.broker.world import Client, World, in_world
+from tests.unit.broker.group_requests import batches, heartbeat_result, under_load
+from tests.unit.broker.world import World, in_world
 
-Heartbeat = ConsumerGroupHeartbeatRequest
 FIRST_EPOCH = 2
-
-
-async def told(client: Client) -> tuple[int, int]:
-    _, answer = await client.answer(Heartbeat, 1)
-    return int(answer.error_code), int(answer.member_epoch)
 
 
 @in_world(offsets_topic_num_partitions="1")
@@ -29,7 +22,9 @@ async def test_joins_of_many_connections_are_one_batch_for_each_group(world: Wor
     for _ in range(2):
         await asyncio.sleep(0)
     assert all(client.received for client in clients), "the answers leave in the next turn"
-    assert [await told(client) for client in clients] == [(ErrorCode.NONE, FIRST_EPOCH)] * len(clients)
+    assert [await heartbeat_result(client) for client in clients] == [(ErrorCode.NONE, FIRST_EPOCH)] * len(
+        clients
+    )
     assert batches(world) == before + 2
 
 
@@ -40,7 +35,7 @@ async def test_joins_of_more_connections_than_are_handled_at_a_time_are_one_batc
     before = batches(world)
     for number, client in enumerate(clients):
         client.ask(consumer_join("c", f"m{number}"), 1)
-    assert {await told(client) for client in clients} == {(ErrorCode.NONE, FIRST_EPOCH)}
+    assert {await heartbeat_result(client) for client in clients} == {(ErrorCode.NONE, FIRST_EPOCH)}
     assert batches(world) == before + 1
 
 
@@ -50,7 +45,7 @@ async def test_who_comes_behind_a_join_finds_the_member(world: World) -> None:
     one.ask(consumer_join("c", "m1"), 1)
     other.ask(consumer_join("c", "m2"), 1)
     other.ask(consumer_heartbeat("c", "m2", -1), 1)
-    assert [await told(one), await told(other), await told(other)] == [
+    assert [await heartbeat_result(one), await heartbeat_result(other), await heartbeat_result(other)] == [
         (0, FIRST_EPOCH),
         (0, FIRST_EPOCH),
         (0, -1),
@@ -63,5 +58,5 @@ async def test_a_bad_join_does_not_keep_the_others_of_its_turn_out(world: World)
     for number, client in enumerate(clients):
         assignor = "unheard-of" if number == 1 else None
         client.ask(consumer_join("c", f"m{number}", server_assignor=assignor), 1)
-    codes = [(await told(client))[0] for client in clients]
+    codes = [(await heartbeat_result(client))[0] for client in clients]
     assert codes == [0, ErrorCode.UNSUPPORTED_ASSIGNOR, 0, 0, 0]

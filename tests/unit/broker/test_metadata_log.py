@@ -23,6 +23,7 @@ from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.record_batch import headers_in
 from tests.batches import batch
 from tests.disks import WatchedDisk
+from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     append,
     create,
@@ -31,10 +32,9 @@ from tests.unit.broker.requests import (
     fetch,
     fetched,
     list_offset,
+    new_topics,
     records_of,
 )
-from tests.unit.broker.test_full_disk import disk_of
-from tests.unit.broker.test_hostile_requests import new_topics
 from tests.unit.broker.world import World, in_world
 
 

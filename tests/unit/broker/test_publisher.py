@@ -7,25 +7,10 @@ import pytest
 from strandline.broker.metadata.publisher import MetadataDelta, MetadataPublisher
 from strandline.config import DynamicConfigs
 from strandline.controller.image import TOPIC_RESOURCE, ClusterImage
-from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, TopicRecord
+from strandline.wire.records.metadata import ConfigRecord
 from strandline.wire.schema import Message
+from tests.unit.broker.metadata_records import topic
 from tests.unit.config.settings import started
-
-
-def topic(name: str, number: int) -> list[Message]:
-    topic_id = bytes((number,)) * 16
-    partition = PartitionRecord(
-        partition_id=0,
-        topic_id=topic_id,
-        replicas=(1,),
-        isr=(1,),
-        removing_replicas=(),
-        adding_replicas=(),
-        leader=1,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
-    return [TopicRecord(name=name, topic_id=topic_id), partition]
 
 
 def setting(name: str, key: str, value: str) -> Message:

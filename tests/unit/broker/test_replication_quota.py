@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from strandline.broker.replication.replication_quota import FOLLOWER, ReplicationQuota
 from tests.batches import batch
-from tests.unit.broker.requests import append, create
-from tests.unit.broker.test_topic_configs import alter
+from tests.unit.broker.requests import alter, append, create
 from tests.unit.broker.world import World, in_world
 
 TOPIC, BROKER = 2, 4

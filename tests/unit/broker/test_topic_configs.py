@@ -23,7 +23,9 @@ from strandline.wire.record_batch import headers_in
 from strandline.wire.records.metadata import PartitionChangeRecord
 from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
+from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
+    alter,
     append,
     append_error,
     create,
@@ -31,7 +33,6 @@ from tests.unit.broker.requests import (
     fetched,
     records_of,
 )
-from tests.unit.broker.test_full_disk import disk_of
 from tests.unit.broker.world import Client, Scenario, World, in_world
 
 SYNONYMS = {
@@ -51,13 +52,6 @@ SYNONYMS = {
     "segment.bytes": "log.segment.bytes",
     "segment.ms": "log.roll.ms",
 }
-
-
-async def alter(client: Client, kind: int, name: str, key: str, value: str) -> None:
-    change = AlterableConfig(name=key, config_operation=0, value=value)
-    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=(change,))
-    answer = await client.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
-    assert answer.responses[0].error_code == ErrorCode.NONE, answer.responses[0]
 
 
 async def topic_with(world: World, how: str, key: str, value: str) -> Client:

@@ -10,7 +10,7 @@ from strandline.controller.partitions import RECOVERED, RECOVERING
 from strandline.wire.api.k56_alter_partition import AlterPartitionRequest, PartitionData, TopicData
 from strandline.wire.records.metadata import PartitionChangeRecord
 from tests.unit.controller.plans import Cluster, topic
-from tests.unit.controller.test_reassignments import cluster_of, reassign
+from tests.unit.controller.reassignments import cluster_of, reassign
 
 
 def last_change(cluster: Cluster) -> PartitionChangeRecord:

@@ -4,31 +4,7 @@ from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
 from strandline.controller import brokers
-from strandline.controller.image import PartitionState
-from strandline.controller.reassignments import plan_alter_reassignments
-from strandline.wire.api.k45_alter_partition_reassignments import (
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
-from tests.unit.controller.plans import Cluster, topic
-
-
-def cluster_of(brokers: int, *replicas: int, **settings: str) -> tuple[Cluster, PartitionState]:
-    cluster = Cluster(*[None] * brokers, **settings)
-    cluster.create(topic(assignments={0: replicas}))
-    return cluster, cluster.image.topics["t"].partitions[0]
-
-
-def reassign(cluster: Cluster, *replicas: int, other_factor: bool = True) -> int:
-    """Gives the partition a target; without one the reassignment is cancelled."""
-    target = ReassignablePartition(partition_index=0, replicas=replicas or None)
-    request = AlterPartitionReassignmentsRequest(
-        topics=(ReassignableTopic(name="t", partitions=(target,)),),
-        allow_replication_factor_change=other_factor,
-    )
-    response = cluster.commit(plan_alter_reassignments(cluster.image, request, cluster.rules))
-    return int(response.responses[0].partitions[0].error_code)
+from tests.unit.controller.reassignments import cluster_of, reassign
 
 
 def test_another_target_keeps_the_only_replica_that_is_in_sync_until_others_are() -> None:

@@ -1,0 +1,6 @@
+"""How long a follower's or consumer's fetch may wait."""
+
+from __future__ import annotations
+
+# Somewhat more than replica.fetch.wait.max.ms.
+FETCH_WAIT_S = 0.7
