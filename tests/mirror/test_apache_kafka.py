@@ -6,9 +6,9 @@ import pytest
 
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess
+from tests.mirror.copies import in_order
+from tests.mirror.groups import committed, consume
 from tests.mirror.scene import scene, values_of
-from tests.mirror.test_exactly_once import in_order
-from tests.mirror.test_groups import committed, consume
 from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
 from tests.oracle.fetch import JAVA, KAFKA_JARS
 from tests.oracle.require import require

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
 
 from confluent_kafka import Message
 
 from strandline.testing.clusters import wait_until
+from tests.mirror.copies import in_order
 from tests.mirror.scene import Scene, values_of
 from tests.properties.effort import in_soak
-
-
-def in_order(messages: list[Message]) -> dict[int, list[str]]:
-    found = defaultdict(list)
-    for message in messages:
-        found[message.partition()].append(message.value().decode())
-    return dict(found)
 
 
 def test_records_arrive_with_everything_that_they_have(two: Scene) -> None:

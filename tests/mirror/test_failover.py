@@ -9,8 +9,8 @@ from typing import Any
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
 from tests.json_shapes import checked_lines
+from tests.mirror.groups import committed, consume
 from tests.mirror.scene import Scene, scene, values_of
-from tests.mirror.test_groups import committed, consume
 from tests.properties.effort import in_soak
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from strandline.testing.clusters import wait_until
+from tests.mirror.groups import SYNCED, consume
 from tests.mirror.scene import Scene
-from tests.mirror.test_groups import SYNCED, consume
 from tests.oracle.fetch import JAVA, KAFKA_MIRROR_JARS
 from tests.oracle.java_worker import JavaWorker
 from tests.oracle.require import require

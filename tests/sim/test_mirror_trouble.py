@@ -11,8 +11,8 @@ from strandline.mirror.journal.entries import JournalState
 from strandline.mirror.operations.control import MirrorControl
 from strandline.sim.client_world import client_world
 from strandline.sim.world import World
+from tests.sim.mirrored_clusters import PARTITIONS, Clusters
 from tests.sim.seeds import seeds
-from tests.sim.test_mirror import PARTITIONS, Clusters
 
 WHERE = TopicPartition("t", 0)
 

@@ -29,8 +29,8 @@ from strandline.transactions.transaction import EMPTY, ONGOING, Transaction
 from strandline.wire.record_batch import BatchHeader
 from tests.sim import test_repeated_batches as repeated_batches
 from tests.spec import test_kip_890_transactions as kip_890
-from tests.unit.broker import test_group_coordinator as group_coordinator
-from tests.unit.broker import test_produce as produce
+from tests.unit.broker.api import test_produce as produce
+from tests.unit.broker.coordinator import test_group_coordinator as group_coordinator
 from tests.unit.partition import test_open_transactions as open_transactions
 from tests.unit.partition import test_producers as idempotence
 

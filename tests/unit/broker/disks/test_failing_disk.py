@@ -13,7 +13,6 @@ from strandline.controller.image import UNASSIGNED
 from strandline.wire.api.k35_describe_log_dirs import DescribeLogDirsRequest
 from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
-from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     PRODUCE,
     ProduceRequest,
@@ -28,6 +27,7 @@ from tests.unit.broker.requests import (
     produce,
     records_of,
 )
+from tests.unit.broker.watched_disk import disk_of
 from tests.unit.broker.world import Halted, World, in_world
 
 

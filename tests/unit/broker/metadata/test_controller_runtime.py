@@ -12,7 +12,7 @@ from strandline.wire.api.k62_broker_registration import BrokerRegistrationReques
 from strandline.wire.api.k63_broker_heartbeat import BrokerHeartbeatRequest
 from strandline.wire.api.k64_unregister_broker import UnregisterBrokerRequest
 from tests.disks import WatchedDisk
-from tests.unit.broker.disks import disk_of
+from tests.unit.broker.watched_disk import disk_of
 from tests.unit.broker.world import World, in_world
 
 

@@ -23,7 +23,6 @@ from strandline.wire.api.k19_create_topics import CreateTopicsRequest
 from strandline.wire.record_batch import headers_in
 from tests.batches import batch
 from tests.disks import WatchedDisk
-from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     append,
     create,
@@ -35,6 +34,7 @@ from tests.unit.broker.requests import (
     new_topics,
     records_of,
 )
+from tests.unit.broker.watched_disk import disk_of
 from tests.unit.broker.world import World, in_world
 
 

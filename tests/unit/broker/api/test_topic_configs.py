@@ -23,7 +23,6 @@ from strandline.wire.record_batch import headers_in
 from strandline.wire.records.metadata import PartitionChangeRecord
 from tests.batches import NOW_MS, batch
 from tests.disks import WatchedDisk
-from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     alter,
     append,
@@ -33,6 +32,7 @@ from tests.unit.broker.requests import (
     fetched,
     records_of,
 )
+from tests.unit.broker.watched_disk import disk_of
 from tests.unit.broker.world import Client, Scenario, World, in_world
 
 SYNONYMS = {

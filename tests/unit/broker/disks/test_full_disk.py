@@ -18,7 +18,6 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 )
 from tests.batches import batch
 from tests.disks import WatchedDisk
-from tests.unit.broker.disks import disk_of
 from tests.unit.broker.requests import (
     append,
     append_error,
@@ -29,6 +28,7 @@ from tests.unit.broker.requests import (
     fetched,
     records_of,
 )
+from tests.unit.broker.watched_disk import disk_of
 from tests.unit.broker.world import Client, World, in_world
 
 
