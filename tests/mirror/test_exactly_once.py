@@ -5,12 +5,22 @@ from __future__ import annotations
 import threading
 import time
 
-from confluent_kafka import Message
+from confluent_kafka import Message, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from strandline.testing.clusters import wait_until
 from tests.mirror.copies import in_order
 from tests.mirror.scene import Scene, values_of
 from tests.properties.effort import in_soak
+
+JOURNAL = "strandline-mirror.east.west.internal"
+
+
+def beginning(two: Scene, alias: str, topic: str) -> int:
+    """The first offset that a topic's only partition still has."""
+    admin = two.admin(alias)
+    where = TopicPartition(topic, 0)
+    return int(admin.list_offsets({where: OffsetSpec.earliest()})[where].result(30).offset)
 
 
 def test_records_arrive_with_everything_that_they_have(two: Scene) -> None:
@@ -37,6 +47,7 @@ def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
             "east->west.enabled": "true",
             "east->west.topics": "killed",
             "strandline.transaction.bytes": "2000",
+            "strandline.journal.records": "20",
         }
     )
     mirror = two.mirror(config)
@@ -66,6 +77,11 @@ def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
     copied = two.read("west", "east.killed", len(written))
     assert sorted(values_of(copied)) == sorted(written)
     assert in_order(copied) == in_order(two.read("east", "killed", len(written)))
+    # The journal was cut meanwhile, and what is left of it has the place of every copy.
+    wait_until(lambda: beginning(two, "west", JOURNAL) > 0, 60, "the journal was not cut")
+    verified = two.command("verify", "--config", str(config), "--contents")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    assert "killed-0: 0 records have not arrived" in verified.stdout
 
 
 @in_soak

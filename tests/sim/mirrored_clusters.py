@@ -33,6 +33,7 @@ class Clusters:
                 "emit.heartbeats.enabled": "false",
                 "strandline.transaction.bytes": "400",
                 "strandline.transaction.timeout.ms": "5000",
+                "strandline.journal.records": "10",
             }
         )
         self._running: dict[str, tuple[Mirror, asyncio.Task[None]]] = {}

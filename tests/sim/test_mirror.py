@@ -3,12 +3,14 @@
 The judge's rules, once everything is well again:
 1. The target has the committed records of the source, each once and in order.
 2. The offset of each copy is the one that the journal translates the record's offset to.
+3. That is so after the journal's beginning was deleted.
 A mutant is a rule of the mirror that is switched off; the same search must find it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +24,12 @@ from strandline.client.errors import KafkaError
 from strandline.client.producer.producer import Producer
 from strandline.mirror.clients import FlowClients
 from strandline.mirror.copying import copier as copying
+from strandline.mirror.journal.follower import JournalFollower
 from strandline.mirror.journal.offset_map import CopiedRange
+from strandline.mirror.journal.snapshots import SnapshotReader, restore
+from strandline.mirror.journal.trimmer import JournalTrimmer
 from strandline.mirror.operations.control import MirrorControl
+from strandline.mirror.session import EARLIEST
 from strandline.sim.client_world import client_world
 from strandline.sim.world import CLIENT_HOST, World
 from tests.sim.mirrored_clusters import PARTITIONS, Clusters
@@ -103,12 +109,23 @@ async def judge(clusters: Clusters) -> None:
         )
     (flow,) = clusters.settings.flows
     async with MirrorControl(flow, client_world(clusters.world, "judge")) as control:
+        await _wait_for_cut(control)
         journal = await control.journal()
     for partition, records in original.items():
         places = {value: offset for offset, value in copied[partition]}
         for offset, value in records:
             translated = journal.to_target(TopicPartition("t", partition), offset)
             assert translated == places[value], "a translated offset is not that of the copy"
+
+
+async def _wait_for_cut(control: MirrorControl) -> None:
+    """Waits until the journal's beginning is deleted, so that a reader needs a snapshot."""
+    where = TopicPartition(control.journal_topic, 0)
+    for _ in range(100):
+        if (await control.target.list_offsets({where: EARLIEST}))[where].offset > 0:
+            return
+        await asyncio.sleep(1)
+    raise AssertionError("the journal was not cut")
 
 
 async def story(world: World) -> None:
@@ -165,11 +182,32 @@ def ranges_without_gaps(sources: Any, targets: Any) -> list[CopiedRange]:
     return [CopiedRange(sources[0][0], targets[0][0] + 1, length)]
 
 
+async def cut_without_a_snapshot(self: Any) -> None:
+    """Rule 3 of `journal.snapshots` switched off: entries are deleted that no snapshot covers."""
+    await self._target.delete_records({self._where: self._follower.position})
+
+
+def without_what_came_meanwhile(self: Any, covers: int, parts: Any) -> None:
+    """Rule 1 of `journal.snapshots` switched off: entries between the offset and the snapshot are not applied."""
+    restore(self.state, parts)
+    self.state.is_whole = True
+    self.covered = covers
+
+
+def first_part_alone(self: Any, value: bytes) -> Any:
+    """Rule 2 of `journal.snapshots` switched off: a snapshot counts as soon as a part of it is read."""
+    document = json.loads(value)
+    return document["covers"], [document]
+
+
 MUTANTS: list[tuple[type[Any] | Any, str, Callable[..., Any]]] = [
     (copying.Copier, "_send_offsets", offsets_after_the_transaction),
     (copying.Copier, "_rewind", no_rewind),
     (FlowClients, "reader", reader_of_everything),
     (copying, "ranges_of", ranges_without_gaps),
+    (JournalTrimmer, "trim", cut_without_a_snapshot),
+    (JournalFollower, "_go_on_from", without_what_came_meanwhile),
+    (SnapshotReader, "add", first_part_alone),
 ]
 
 

@@ -95,7 +95,13 @@ class FlowClients:
         settings = self._settings(
             self._flow.target,
             "producer",
-            {"max.request.size": _REQUEST_BYTES_MAX, "buffer.memory": _REQUEST_BYTES_MAX, "linger.ms": 0},
+            {
+                "max.request.size": _REQUEST_BYTES_MAX,
+                "buffer.memory": _REQUEST_BYTES_MAX,
+                "linger.ms": 0,
+                # A transaction that begins while the markers of the last one are written is told to try again.
+                "retry.backoff.ms": 20,
+            },
         )
         fixed = {
             "transactional.id": self.transactional_id,
@@ -109,12 +115,20 @@ class FlowClients:
         """A plain producer, for heartbeats, checkpoints and offset syncs."""
         return Producer(self._settings(cluster, "producer", {"linger.ms": 5}), world=self._world)
 
+    def target_reader(self) -> Consumer:
+        """Reads committed records of the target, without a group."""
+        return self._target_reader(reset="earliest")
+
     def journal_reader(self) -> Consumer:
+        """The same for the journal: a position that is deleted must be told, for nothing may be passed over."""
+        return self._target_reader(reset="none")
+
+    def _target_reader(self, *, reset: str) -> Consumer:
         settings = self._settings(self._flow.target, "consumer", {})
         settings.pop("group.id", None)
         fixed = {
             "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest",
+            "auto.offset.reset": reset,
             "allow.auto.create.topics": False,
         }
         return Consumer({**settings, **fixed}, world=self._world)

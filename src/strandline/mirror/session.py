@@ -28,6 +28,7 @@ from strandline.mirror.copying.progress import decode_progress, stable_offsets
 from strandline.mirror.copying.topics import MirroredTopics
 from strandline.mirror.journal.entries import journal_topic
 from strandline.mirror.journal.follower import JournalFollower
+from strandline.mirror.journal.trimmer import JournalTrimmer
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
@@ -37,6 +38,8 @@ LATEST: Final = -1
 # How long offsets of a transaction that another process left open are waited for, before that is ended.
 _UNSTABLE_SECONDS: Final = 1.0
 
+# How often the journal's length is looked at.
+_TRIM_SECONDS: Final = 5.0
 # How often the source's group, which shows the lag, follows.
 _LAG_SECONDS: Final = 5.0
 
@@ -80,6 +83,15 @@ class FlowSession:
         source_emitter = await stack.enter_async_context(clients.emitter(settings.source))
         self._groups = MirroredGroups(
             settings, self._source, self._target, self._follower.state, emitter, self._reports, self._metrics
+        )
+        self._trimmer = JournalTrimmer(
+            self._follower,
+            self._journal_topic,
+            self._target,
+            emitter,
+            self._journal_needs,
+            name=clients.transactional_id,
+            records=settings.number("strandline.journal.records"),
         )
         syncs_at_source = settings.offset_syncs_are_at_source
         syncs = OffsetSyncs(settings, source_emitter if syncs_at_source else emitter)
@@ -125,6 +137,9 @@ class FlowSession:
             repeat(
                 _LAG_SECONDS, self._has_moved, self._commit_at_source, f"{settings.name}: lag at the source"
             )
+        )
+        start(
+            repeat(_TRIM_SECONDS, self._leads, self._trimmer.trim, f"{settings.name}: shortening the journal")
         )
         self._lead("sync.group.offsets", self._groups.sync_offsets, "syncing groups")
         self._lead("sync.topic.configs", self._topics.sync_configs, "syncing settings of topics")
@@ -178,10 +193,21 @@ class FlowSession:
         factor = await replication_factor(
             self._settings, self._target, "offset-syncs.topic.replication.factor"
         )
-        # What is no longer needed is cut off by hand: a limit of time could forget ranges that are needed.
+        # The trimmer deletes entries that are not needed: a limit of time could delete ranges that are.
         configs = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
         topic = NewTopic(name=self._journal_topic, partitions=1, replication_factor=factor, configs=configs)
         await create_topic(self._target, topic)
+
+    async def _journal_needs(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+        """The oldest offsets of groups, and the first offsets of the copies, by partition of the source."""
+        groups = await self._groups.oldest_offsets()
+        copies = {
+            TopicPartition(name, partition): TopicPartition(topic.name, partition)
+            for name, topic in self._topics.by_target.items()
+            for partition in range(len(topic.partitions))
+        }
+        starts = await self._target.list_offsets(dict.fromkeys(copies, EARLIEST))
+        return groups, {source: starts[target].offset for target, source in copies.items()}
 
     async def _refresh_topics(self) -> None:
         await self._topics.refresh()

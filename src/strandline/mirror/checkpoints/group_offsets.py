@@ -83,7 +83,7 @@ class MirroredGroups:
 
     async def emit_checkpoints(self) -> None:
         """Writes a checkpoint for each offset that has moved."""
-        for group in await self._groups():
+        for group in await self._groups(self._source):
             offsets = await self._source.list_group_offsets(group)
             for where, checkpoint in checkpoints_of(self._flow, self._journal, group, offsets).items():
                 if self._written.get((group, where)) == checkpoint:
@@ -124,9 +124,31 @@ class MirroredGroups:
             # A member may have come between the two requests; the next round sees it.
             logger.warning("%s: offsets of group %s were not committed: %s", self._flow.name, group, error)
 
-    async def _groups(self) -> list[str]:
+    async def oldest_offsets(self) -> dict[TopicPartition, int]:
+        """The oldest offset of the source that a group has, by partition; offsets at the target are translated."""
+        oldest: dict[TopicPartition, int] = {}
+
+        def note(where: TopicPartition, offset: int) -> None:
+            oldest[where] = min(offset, oldest.get(where, offset))
+
+        for group in await self._groups(self._source):
+            for where, committed in (await self._source.list_group_offsets(group)).items():
+                note(where, committed.offset)
+        sources = {
+            TopicPartition(self._flow.target_topic(where.topic), where.partition): where
+            for where in self._journal.maps
+        }
+        for group in await self._groups(self._target):
+            for target, committed in (await self._target.list_group_offsets(group)).items():
+                source = sources.get(target)
+                offset = None if source is None else self._journal.maps[source].to_source(committed.offset)
+                if source is not None and offset is not None:
+                    note(source, offset)
+        return oldest
+
+    async def _groups(self, admin: Admin) -> list[str]:
         return [
             each.group_id
-            for each in await self._source.list_groups()
+            for each in await admin.list_groups()
             if each.protocol_type in _PROTOCOLS and self._flow.is_mirrored_group(each.group_id)
         ]

@@ -59,6 +59,7 @@ DEFAULTS: Final[dict[str, str]] = {
     "strandline.transaction.bytes": str(16 * 1024 * 1024),
     "strandline.transaction.timeout.ms": "15000",
     "strandline.bytes.per.second": "0",
+    "strandline.journal.records": "10000",
 }
 # Settings of MirrorMaker 2 that mean nothing here: there is no Connect worker, and nothing is sampled.
 _WITHOUT_EFFECT: Final = frozenset(

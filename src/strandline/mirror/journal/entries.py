@@ -6,6 +6,7 @@ Kinds of entries, by the record's key:
 - `event`: something that a person should know of, such as records that the source deleted before they were copied.
 - `control`: whether the flow is paused, and why.
 - `failover`: the proof of a failover: per partition what had arrived. `failed-back` ends it.
+- `snapshot`: a part of the state that the entries before an offset add up to (`snapshots`); they can be deleted then.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ EVENT: Final = b"event"
 CONTROL: Final = b"control"
 FAILOVER: Final = b"failover"
 FAILED_BACK: Final = b"failed-back"
+SNAPSHOT: Final = b"snapshot"
 # How many events are remembered; the topic has them all.
 EVENTS_MAX: Final = 1000
 
@@ -49,7 +51,7 @@ def encode_ranges(
     """The value of a `ranges` entry. Maps of `recreated` partitions begin again with it."""
     topics: dict[str, list[list[int]]] = {}
     for where, each in copied:
-        topics.setdefault(where.topic, []).append([where.partition, *each])
+        topics.setdefault(where.topic, []).append([where.partition, *each[:3]])
     document: dict[str, Any] = {"ranges": topics}
     if again := [list(where) for where in recreated]:
         document["recreated"] = again
@@ -73,6 +75,14 @@ class JournalState:
     is_paused: bool = False
     pause_reason: str = ""
     failover: dict[str, Any] | None = None
+    # False while entries that are deleted are needed: offsets before those of the map cannot be translated then.
+    is_whole: bool = True
+
+    def clear(self) -> None:
+        """Makes the state that of an empty journal."""
+        self.maps.clear()
+        self.events.clear()
+        self.is_paused, self.pause_reason, self.failover = False, "", None
 
     def apply(self, key: bytes | None, value: bytes | None) -> None:
         """Applies a record of the topic. Kinds that this version does not know are passed over."""
@@ -102,4 +112,6 @@ class JournalState:
     def to_target(self, where: TopicPartition, offset: int) -> int | None:
         """The translation of a committed offset of a partition of the source."""
         found = self.maps.get(where)
-        return None if found is None else found.to_target(offset)
+        if found is None or (not self.is_whole and offset < found.source_start):
+            return None
+        return found.to_target(offset)

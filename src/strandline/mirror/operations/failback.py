@@ -74,7 +74,7 @@ async def plan_failback(control: MirrorControl) -> list[FailbackPartition]:
         for each in proof.partitions
         if not control.flow.policy.is_heartbeats_topic(each.source_topic)
     ]
-    async with control.clients.reader() as at_source, control.clients.journal_reader() as at_target:
+    async with control.clients.reader() as at_source, control.clients.target_reader() as at_target:
         for each in partitions:
             own = [record async for record in records_between(at_source, each.source, each.copied_to)]
             each.source_own = tuple(own)

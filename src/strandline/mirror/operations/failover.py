@@ -153,7 +153,7 @@ async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tu
     where = TopicPartition(control.flow.policy.checkpoints_topic(control.flow.source.alias), 0)
     found: Checkpoints = {}
     newest_ms = 0
-    async with control.clients.journal_reader() as consumer:
+    async with control.clients.target_reader() as consumer:
         consumer.assign([where])
         consumer.seek_to_beginning(where)
         end = (await consumer.end_offsets([where]))[where]
