@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from strandline.client.admin.admin import Admin
-from strandline.lab.clients import LabConsumer, LabProducer
+from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.scenario import LabScenario
-from strandline.lab.simulated_stage import SimulatedStage
+from strandline.lab.stage import Stage
 from strandline.lab.timeline import CLUSTER, CONSUMER, PRODUCER, STEP, PartitionView, Timeline
 
 TOPIC: Final = "orders"
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-_WATCH_SECONDS: Final = 0.01
 PATIENCE_SECONDS: Final = 300.0
 
 
@@ -23,12 +22,12 @@ class Stuck(Exception):
 
 
 class LabBase:
-    def __init__(self, scenario: LabScenario, stage: SimulatedStage) -> None:
+    def __init__(self, scenario: LabScenario, stage: Stage) -> None:
         self.scenario = scenario
         self.stage = stage
         self.timeline = Timeline()
-        self.producers: dict[str, LabProducer] = {}
-        self.consumers: dict[str, LabConsumer] = {}
+        self.producers: dict[str, ProducerDiary] = {}
+        self.consumers: dict[str, ConsumerDiary] = {}
         self._admin: Admin | None = None
         self.facts: dict[str, str] = {}
         self.figures: dict[str, float] = {}
@@ -81,10 +80,12 @@ class LabBase:
     async def until(self, condition: Callable[[], bool], what: str) -> None:
         """Returns once the condition holds. Raises Stuck if it does not within PATIENCE_SECONDS."""
         deadline = self.stage.now() + PATIENCE_SECONDS
+        await self.stage.refresh()
         while not condition():
             if self.stage.now() > deadline:
                 raise Stuck(f"after {PATIENCE_SECONDS:.0f} s it still waits for {what}")
-            await asyncio.sleep(_WATCH_SECONDS)
+            await asyncio.sleep(self.stage.watch_seconds)
+            await self.stage.refresh()
 
     # The timeline
 
@@ -105,8 +106,9 @@ class LabBase:
 
     async def _watch(self) -> None:
         while True:
+            await self.stage.refresh()
             self._look()
-            await asyncio.sleep(_WATCH_SECONDS)
+            await asyncio.sleep(self.stage.watch_seconds)
 
     def _look(self) -> None:
         """Adds what has changed since the last look."""

@@ -12,20 +12,18 @@ from strandline.client.admin.admin import Admin
 from strandline.client.admin.configs import ConfigChange, ConfigResource
 from strandline.client.admin.topics import NewTopic
 from strandline.lab.base import PATIENCE_SECONDS, TOPIC, LabBase, Stuck, listed
-from strandline.lab.clients import LabConsumer, LabProducer
+from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.timeline import STEP
 
 
 class ClientWords(LabBase):
     async def producer(
         self, name: str = "producer", settings: Mapping[str, str] | None = None
-    ) -> LabProducer:
+    ) -> ProducerDiary:
         """The producer of this name, which is started when it is first asked for."""
         if name not in self.producers:
             given = {"bootstrap.servers": self.stage.bootstrap, **self.scenario.producer, **(settings or {})}
-            made = LabProducer(
-                name, given, self.stage.client_world(name), TOPIC, self.scenario.partitions, self._look
-            )
+            made = self.stage.producer(name, given, TOPIC, self.scenario.partitions, self._look)
             self.producers[name] = made
             await made.start()
         return self.producers[name]
@@ -51,7 +49,7 @@ class ClientWords(LabBase):
 
     async def consume(
         self, name: str = "consumer", settings: Mapping[str, str] | None = None, *, work_seconds: float = 0.0
-    ) -> LabConsumer:
+    ) -> ConsumerDiary:
         """Starts a consumer, which reads from now on and works so long on each record."""
         given = {
             "bootstrap.servers": self.stage.bootstrap,
@@ -59,7 +57,7 @@ class ClientWords(LabBase):
             **self.scenario.consumer,
             **(settings or {}),
         }
-        made = LabConsumer(name, given, self.stage.client_world(name), TOPIC, self._look, work_seconds)
+        made = self.stage.consumer(name, given, TOPIC, self._look, work_seconds)
         self.consumers[name] = made
         self._say(STEP, f"{name} begins to read")
         await made.start()
@@ -91,7 +89,7 @@ class ClientWords(LabBase):
     async def crash(self, name: str) -> None:
         """The client is gone without a word. What a producer has not sent yet is gone with it."""
         self._say(STEP, f"{name} crashes")
-        for node in self.stage.world.nodes:
+        for node in self.stage.nodes:
             self.stage.cut(name, node)
         if name in self.consumers:
             await self.consumers[name].crash()

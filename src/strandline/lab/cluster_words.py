@@ -59,7 +59,7 @@ class ClusterWords(LabBase):
     def isolate(self, node: int) -> None:
         """The node reaches no other node; clients still reach it."""
         self._say(STEP, f"{self._named(node)} is cut off from all other nodes")
-        for other in self.stage.world.nodes:
+        for other in self.stage.nodes:
             if other != node:
                 self.stage.cut(node, other)
 

@@ -92,4 +92,4 @@ class Lab(ClientWords, ClusterWords):
 
     def _is_led(self, partition: int) -> bool:
         leader = self.stage.view(TOPIC, partition).leader
-        return leader in self.stage.brokers and self.stage.brokers[leader].is_running
+        return leader in self.stage.brokers and self.stage.is_running(leader)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from strandline.client.world import ClientWorld
+from strandline.lab.clients import LabConsumer, LabProducer
 from strandline.lab.scenario import LabScenario
-from strandline.lab.timeline import PartitionView, ReplicaView
+from strandline.lab.stage import NOBODY, cluster_settings, rack_of
+from strandline.lab.timeline import PartitionView, ReplicaView, partition_view, replica_view
+from strandline.node.faults.observation import fenced_brokers, leads_quorum, partition_state, replica_state
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.random import SimulatedRandom
 from strandline.sim.workers import SimulatedWorkers
 from strandline.sim.world import CONTROLLER_PORT, PORT, SimulatedNode, World, host_name
 
 FIRST_CONTROLLER: Final = 101
-NOBODY: Final = PartitionView(leader=-1, epoch=-1, in_sync=(), eligible_leaders=(), replicas=())
-# Kafka's defaults, where the simulator's own cluster has others.
-_DEFAULTS: Final = {
-    "group.initial.rebalance.delay.ms": "3000",
-    "default.replication.factor": "1",
-    "min.insync.replicas": "1",
-}
+_WATCH_SECONDS: Final = 0.01
 
 
 class SimulatedStage:
@@ -35,26 +33,38 @@ class SimulatedStage:
             self._add(node, own, voters, scenario)
         for node in range(1, scenario.brokers + 1):
             own = {"process.roles": "broker", "listeners": f"PLAINTEXT://{host_name(node)}:{PORT}"}
-            if scenario.racks:
-                own["broker.rack"] = scenario.racks[(node - 1) % len(scenario.racks)]
+            rack = rack_of(scenario, node)
+            if rack is not None:
+                own["broker.rack"] = rack
             self._add(node, own, voters, scenario)
         self.brokers: dict[int, SimulatedNode] = {
             number: node for number, node in self.world.nodes.items() if number < FIRST_CONTROLLER
         }
 
     def _add(self, node: int, own: dict[str, str], voters: str, scenario: LabScenario) -> None:
-        copies = str(min(3, scenario.brokers))
-        internal = {
-            "offsets.topic.replication.factor": copies,
-            "transaction.state.log.replication.factor": copies,
-            "transaction.state.log.min.isr": str(min(2, scenario.brokers)),
-        }
-        given = {**own, "controller.quorum.voters": voters, **_DEFAULTS, **internal, **scenario.cluster}
+        given = {**own, "controller.quorum.voters": voters, **cluster_settings(scenario)}
         self.world.add_node(node, settings=given)
 
     @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(self.world.nodes)
+
+    @property
+    def watch_seconds(self) -> float:
+        return _WATCH_SECONDS
+
+    def address(self, node: int) -> str:
+        return f"{host_name(node)}:{PORT}"
+
+    def is_running(self, node: int) -> bool:
+        return self.world.nodes[node].is_running
+
+    async def refresh(self) -> None:
+        """Views are read from the nodes' own memory: they are always of now."""
+
+    @property
     def bootstrap(self) -> str:
-        return ",".join(f"{node.host}:{PORT}" for node in self.brokers.values())
+        return ",".join(map(self.address, self.brokers))
 
     def now(self) -> float:
         return self.world.loop.time()
@@ -68,6 +78,26 @@ class SimulatedStage:
             random=SimulatedRandom(world.generator(name)),
             workers=SimulatedWorkers(world.loop, world.generator(f"{name} workers")),
         )
+
+    def producer(
+        self,
+        name: str,
+        settings: Mapping[str, str],
+        topic: str,
+        partitions: int,
+        on_result: Callable[[], None],
+    ) -> LabProducer:
+        return LabProducer(name, settings, self.client_world(name), topic, partitions, on_result)
+
+    def consumer(
+        self,
+        name: str,
+        settings: Mapping[str, str],
+        topic: str,
+        on_change: Callable[[], None],
+        work_seconds: float,
+    ) -> LabConsumer:
+        return LabConsumer(name, settings, self.client_world(name), topic, on_change, work_seconds)
 
     async def start(self) -> None:
         await self.world.start_all()
@@ -108,46 +138,28 @@ class SimulatedStage:
         controller = self._controller()
         if controller is None:
             return ()
-        return tuple(sorted(each.node_id for each in controller.broker.image.brokers.values() if each.fenced))
+        return tuple(fenced_brokers(controller.broker))
 
     def active_controller(self) -> int:
         """The controller that leads the metadata quorum; -1 if none does."""
         for number, node in self.world.nodes.items():
-            if number >= FIRST_CONTROLLER and node.is_running and _leads(node):
+            if number >= FIRST_CONTROLLER and node.is_running and leads_quorum(node.broker):
                 return number
         return -1
 
     def view(self, topic: str, partition: int) -> PartitionView:
         controller = self._controller()
-        known = controller and controller.broker.image.topics.get(topic)
-        if not known:
+        state = None if controller is None else partition_state(controller.broker, topic, partition)
+        if state is None:
             return NOBODY
-        state = known.partitions[partition]
-        return PartitionView(
-            leader=state.leader,
-            epoch=state.leader_epoch,
-            in_sync=tuple(sorted(state.in_sync)),
-            eligible_leaders=tuple(sorted(state.eligible_leaders)),
-            replicas=tuple(self._replica(broker, topic, partition) for broker in sorted(state.replicas)),
+        return partition_view(
+            state, [self._replica(broker, topic, partition) for broker in state["replicas"]]
         )
 
     def _replica(self, broker: int, topic: str, partition: int) -> ReplicaView:
         node = self.brokers[broker]
-        replicas = getattr(node.broker, "replicas", None) if node.is_running else None
-        replica = None if replicas is None else replicas.get(topic, partition)
-        if replica is None:
-            role = "none" if node.is_running else "down"
-            return ReplicaView(
-                broker=broker, role=role, epoch=-1, end_offset=-1, high_watermark=-1, last_stable_offset=-1
-            )
-        return ReplicaView(
-            broker=broker,
-            role="leader" if replica.is_leader else "follower",
-            epoch=replica.epoch,
-            end_offset=replica.log.log_end_offset,
-            high_watermark=replica.high_watermark,
-            last_stable_offset=replica.last_stable_offset(),
-        )
+        state = replica_state(node.broker, topic, partition) if node.is_running else None
+        return replica_view(broker, node.is_running, state)
 
     def _controller(self) -> SimulatedNode | None:
         """The active controller, or another one that runs."""
@@ -160,11 +172,6 @@ class SimulatedStage:
             if number >= FIRST_CONTROLLER and node.is_running and hasattr(node.broker, "image")
         ]
         return running[0] if running else None
-
-
-def _leads(node: SimulatedNode) -> bool:
-    quorum = getattr(node.broker, "quorum", None)  # there is none while it starts
-    return quorum is not None and bool(quorum.is_leader)
 
 
 def _host(name: str | int) -> str:

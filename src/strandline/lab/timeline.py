@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,6 +53,38 @@ class PartitionView:
             "elr": list(self.eligible_leaders),
             "replicas": [each.as_json() for each in self.replicas],
         }
+
+
+def partition_view(state: Mapping[str, Any], replicas: Iterable[ReplicaView]) -> PartitionView:
+    """From what `node.faults.observation` says of a partition."""
+    return PartitionView(
+        leader=state["leader"],
+        epoch=state["epoch"],
+        in_sync=tuple(state["isr"]),
+        eligible_leaders=tuple(state["elr"]),
+        replicas=tuple(replicas),
+    )
+
+
+def replica_view(broker: int, is_running: bool, state: Mapping[str, Any] | None) -> ReplicaView:
+    """From what it says of a broker's replica; None if the broker has none."""
+    if state is None:
+        return ReplicaView(
+            broker=broker,
+            role="none" if is_running else "down",
+            epoch=-1,
+            end_offset=-1,
+            high_watermark=-1,
+            last_stable_offset=-1,
+        )
+    return ReplicaView(
+        broker=broker,
+        role=state["role"],
+        epoch=state["epoch"],
+        end_offset=state["leo"],
+        high_watermark=state["hw"],
+        last_stable_offset=state["lso"],
+    )
 
 
 @dataclass(slots=True)

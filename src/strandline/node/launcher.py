@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from strandline.broker.broker import Broker
@@ -37,6 +39,7 @@ from strandline.wire.kernel import NOTE as KERNEL_NOTE
 if TYPE_CHECKING:
     from strandline.node.faults.control import FaultControl
     from strandline.node.faults.http_api import FaultsApi
+    from strandline.node.faults.links import CutLinks
     from strandline.node.metrics_server import MetricsServer
 
 METRICS_PORT = "strandline.metrics.port"
@@ -51,6 +54,8 @@ STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
 _PARENT_CHECK_SECONDS = 0.5
 # The number of a socket over which the process that started this one sets faults.
 CONTROL_FD = "STRANDLINE_CONTROL_FD"
+# A list of cuts in JSON, as commands of `node.faults.control`: links that are cut when this node starts.
+CUT_LINKS = "STRANDLINE_CUT_LINKS"
 
 
 def embedded_settings(
@@ -201,15 +206,23 @@ class RunningNode:
         self._faults_port = faults_port
         self._faults: FaultsApi | None = None
 
+    @cached_property
+    def links(self) -> CutLinks:
+        """The links of this node that are cut, of a node that was made with faults."""
+        from strandline.node.faults.links import CutLinks
+
+        return CutLinks(self.networks)
+
     def fault_control(self) -> FaultControl:
         """The switches for faults, of a node that was made with them and has started."""
         from strandline.node.faults.control import FaultControl
         from strandline.node.faults.disk import SwitchedDisk
+        from strandline.node.faults.observation import observe
         from strandline.node.faults.requests import RequestFaults
 
         assert isinstance(self.disk, SwitchedDisk), "the node was made without faults"
         requests = RequestFaults(self.broker.dispatch, self.broker.services)
-        return FaultControl(self.disk, self.clock, self.networks, requests)
+        return FaultControl(self.disk, self.clock, self.links, requests, partial(observe, self.broker))
 
     async def start(self) -> None:
         try:
@@ -334,6 +347,8 @@ async def serve(
     """
     control = _inherited_control()
     node = RunningNode(config, events, has_faults=control is not None, faults_port=faults_port)
+    if control is not None:
+        _cut_links(node)
     loop = asyncio.get_running_loop()
     stop_requested = asyncio.Event()
 
@@ -384,6 +399,16 @@ def _inherited_control() -> socket.socket | None:
     control = socket.socket(fileno=int(number))
     control.set_inheritable(False)
     return control
+
+
+def _cut_links(node: RunningNode) -> None:
+    """Before it starts: a node that comes back over a link that is still cut must not use it for a moment."""
+    cuts = json.loads(os.environ.pop(CUT_LINKS, "[]"))
+    if cuts:
+        from strandline.node.faults.control import cut_by
+
+        for cut in cuts:
+            cut_by(node.links, cut)
 
 
 async def _watch_parent(stop: Callable[[], None]) -> None:

@@ -11,13 +11,15 @@ with cluster(nodes=3) as c:
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from strandline.base.ids import uuid_text
 from strandline.broker.security.start_checks import check_security
@@ -145,14 +147,14 @@ class Cluster:
         if home.is_new:
             _check_ports(self._ports)
         new_id = uuid_text(RealRandom().uuid())
-
-        def format_node(node_id: int, path: str) -> None:
-            config = broker_config({**self.node(node_id).settings, "log.dirs": path})
-            users = () if self.security is None else self.security.scram_users()
-            format_if_empty(config, launcher.stderr_events(node=node_id, level="warn"), new_id, users=users)
-
-        self.cluster_id = home.take(new_id, format_node)
+        self.cluster_id = home.take(new_id, lambda node_id, path: self._format(node_id, path, new_id))
         self._opened_home = home
+
+    def _format(self, node_id: int, path: str, cluster_id: str = "") -> None:
+        config = broker_config({**self.node(node_id).settings, "log.dirs": path})
+        users = () if self.security is None else self.security.scram_users()
+        events = launcher.stderr_events(node=node_id, level="warn")
+        format_if_empty(config, events, cluster_id or self.cluster_id, users=users)
 
     def start(self) -> None:
         """All at once: none is ready before a majority of controllers is there."""
@@ -185,6 +187,28 @@ class Cluster:
             if other.node_id != node_id:
                 self.cut(node_id, other.node_id)
 
+    def start_node(self, node_id: int, cut: Iterable[tuple[int, int]] = ()) -> None:
+        """Starts a node that has ended, with ways from a sender to a receiver that are cut from its first moment on.
+
+        Returns when it is ready.
+        """
+        node = self.node(node_id)
+        ways = [(self.node(sender), self.node(receiver)) for sender, receiver in cut]
+        node.cut_at_start = [_sends_nothing(to) for sender, to in ways if sender is node]
+        node.cut_at_start += [_hears_nothing(sender) for sender, to in ways if to is node]
+        try:
+            node.start()
+        finally:
+            node.cut_at_start = []
+
+    def replace_disk(self, node_id: int) -> None:
+        """Gives a node that does not run an empty disk, formatted for this cluster: all that it had is gone."""
+        node = self.node(node_id)
+        if node.is_running:
+            raise RuntimeError(f"node {node_id} runs: stop or kill it before its disk is replaced")
+        shutil.rmtree(node.data_dir)
+        self._format(node_id, str(node.data_dir))
+
     def heal(self) -> None:
         """Makes all links whole. What was on its way arrives."""
         for node in self.nodes:
@@ -194,9 +218,9 @@ class Cluster:
     def _cut_way(self, sender: ClusterNode, receiver: ClusterNode) -> None:
         """Both ends act: the sender sends nothing on its own connections, the receiver reads nothing from its own."""
         if sender.is_running:
-            sender.control({"do": "cut", "addresses": receiver.addresses, "outbound": True, "inbound": False})
+            sender.control(_sends_nothing(receiver))
         if receiver.is_running:
-            receiver.control({"do": "cut", "addresses": sender.addresses, "outbound": False, "inbound": True})
+            receiver.control(_hears_nothing(sender))
 
     def stop(self) -> None:
         """One after the other: each hands over what it leads while there is somebody to take it.
@@ -217,6 +241,16 @@ class Cluster:
         if self._opened_home is not None:
             self._opened_home.release()
             self._opened_home = None
+
+
+def _sends_nothing(receiver: ClusterNode) -> dict[str, Any]:
+    """The command to a sender."""
+    return {"do": "cut", "addresses": receiver.addresses, "outbound": True, "inbound": False}
+
+
+def _hears_nothing(sender: ClusterNode) -> dict[str, Any]:
+    """The command to a receiver."""
+    return {"do": "cut", "addresses": sender.addresses, "outbound": False, "inbound": True}
 
 
 def _brokers_known_to(node: ClusterNode) -> set[int]:

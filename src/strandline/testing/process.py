@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -63,6 +64,7 @@ class BrokerProcess:
             True  # from its next start on; without them it is built as `strandline server` builds it
         )
         self.is_ready = False  # it has said so in this life
+        self.cut_at_start: list[dict[str, Any]] = []  # links that are cut from its next start on, as commands
         self.bootstrap = ""
         self.registry_url = ""  # of a registry beside it, if it was asked for
         self.metrics_url = ""  # where its metrics are, if its settings ask for them
@@ -134,7 +136,9 @@ class BrokerProcess:
             return
         ours, theirs = socket.socketpair()
         with theirs:
-            self._spawn({launcher.CONTROL_FD: str(theirs.fileno())}, (theirs.fileno(),))
+            cuts = json.dumps(self.cut_at_start)
+            given = {launcher.CONTROL_FD: str(theirs.fileno()), launcher.CUT_LINKS: cuts}
+            self._spawn(given, (theirs.fileno(),))
         self._control = PipeControl(ours)
 
     def _spawn(self, environment: Mapping[str, str], descriptors: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from strandline.node.faults.clock import MovableClock
@@ -16,7 +16,6 @@ from strandline.node.faults.disk import SwitchedDisk, parse_disk_fault
 from strandline.node.faults.links import Address, CutLinks
 from strandline.node.faults.requests import RequestFaults
 from strandline.node.faults.rule import FaultError, parse_rule
-from strandline.node.network import TcpNetwork
 from strandline.ports.clock import Clock
 
 LINE_BYTES_MAX: Final = 1024 * 1024
@@ -26,12 +25,18 @@ class FaultControl:
     """The switches of a node that was made with faults and has started."""
 
     def __init__(
-        self, disk: SwitchedDisk, clock: Clock, networks: Iterable[TcpNetwork], requests: RequestFaults
+        self,
+        disk: SwitchedDisk,
+        clock: Clock,
+        links: CutLinks,
+        requests: RequestFaults,
+        observe: Callable[[list[tuple[str, int]]], dict[str, Any]],
     ) -> None:
         self._disk = disk
         self._clock = clock
-        self._links = CutLinks(networks)
+        self._links = links
         self.requests = requests
+        self._observe = observe
         self._commands: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "set": lambda command: self.requests.add(parse_rule(command["fault"])).status(),
             "status": lambda command: self.requests.find(command["id"]).status(),
@@ -43,6 +48,9 @@ class FaultControl:
             "cut": self._cut,
             "heal": self._heal,
             "advance": self._advance,
+            "observe": lambda command: self._observe(
+                [(topic, index) for topic, index in command["partitions"]]
+            ),
         }
 
     def do(self, command: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,11 +90,7 @@ class FaultControl:
         return {"fired": 0 if before is None else before.fired}
 
     def _cut(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        self._links.cut(
-            [_address(each) for each in command["addresses"]],
-            outbound=bool(command.get("outbound", True)),
-            inbound=bool(command.get("inbound", True)),
-        )
+        cut_by(self._links, command)
         return {"links": self._links.status()}
 
     def _heal(self, command: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,6 +106,15 @@ class FaultControl:
             raise FaultError(f"time goes ahead by a number of seconds, not by {seconds!r}")
         self._clock.advance(seconds)
         return {"ahead_seconds": self._clock.ahead_s}
+
+
+def cut_by(links: CutLinks, command: Mapping[str, Any]) -> None:
+    """Cuts the links to the addresses that the command names, both ways unless it says otherwise."""
+    links.cut(
+        [_address(each) for each in command["addresses"]],
+        outbound=bool(command.get("outbound", True)),
+        inbound=bool(command.get("inbound", True)),
+    )
 
 
 def _address(text: str) -> Address:

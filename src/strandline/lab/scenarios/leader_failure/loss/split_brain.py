@@ -10,7 +10,7 @@ from strandline.lab.scenario import LabScenario
 async def play(lab: Lab) -> None:
     await lab.send(1000)
     await lab.until_replicated()
-    await lab.producer("stranded", {"bootstrap.servers": "node-1:9092"})
+    await lab.producer("stranded", {"bootstrap.servers": lab.stage.address(1)})
     lab.isolate(1)
     lab.cut("producer", 1)
     await lab.until_leader_changes()
