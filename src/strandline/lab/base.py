@@ -9,7 +9,7 @@ from typing import Final
 from strandline.client.admin.admin import Admin
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.scenario import LabScenario
-from strandline.lab.stage import Stage
+from strandline.lab.stage import LabStage
 from strandline.lab.timeline import CLUSTER, CONSUMER, PRODUCER, STEP, PartitionView, Timeline
 
 TOPIC: Final = "orders"
@@ -22,7 +22,7 @@ class Stuck(Exception):
 
 
 class LabBase:
-    def __init__(self, scenario: LabScenario, stage: Stage) -> None:
+    def __init__(self, scenario: LabScenario, stage: LabStage) -> None:
         self.scenario = scenario
         self.stage = stage
         self.timeline = Timeline()

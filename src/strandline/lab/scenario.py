@@ -38,6 +38,7 @@ class LabScenario:
     producer: Mapping[str, str] = field(default_factory=dict)
     consumer: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    only_simulated: str = ""  # why it cannot play on real processes, where it cannot
     name: str = ""  # of its module, with hyphens
 
     @property

@@ -25,7 +25,7 @@ class OnlySimulated(Exception):
     """The scenario needs the simulator; the message says why."""
 
 
-class Stage(Protocol):
+class LabStage(Protocol):
     """Brokers have the numbers 1, 2, 3…; the controllers are nodes of their own, with higher ones."""
 
     @property

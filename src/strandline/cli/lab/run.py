@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from strandline.cli.exit_codes import DONE, FAILED
-from strandline.cli.failures import not_found, say_error, usage
+from strandline.cli.failures import CommandError, not_found, say_error, usage
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import coloured
 
 if TYPE_CHECKING:
     from strandline.lab.run import Run
+    from strandline.lab.scenario import LabScenario
 
 _REPLICA: Final = {
     "broker": "number",
@@ -36,6 +39,7 @@ SHAPE: Final = {
     "claim": "text",
     "finding": "text",
     "settings": {"<setting>": "text"},
+    "client": "text?",
     "as_expected": "flag",
     "differences": ["text"],
     "outcome": {
@@ -64,24 +68,35 @@ SHAPE: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays scenarios in simulated time, on the broker's and the client's real code, and prints the timeline. Exits "
-        "with 1 if an outcome is not the expected one."
+        "Plays scenarios in simulated time, on the broker's and the client's real code, and prints the timeline. With "
+        "--real they play on processes of this machine, in real time. Exits with 1 if an outcome is not the expected "
+        "one, or if a scenario that was named cannot play."
     )
     parser.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names that `lab list` prints")
     parser.add_argument("--all", action="store_true", help="play all, and print a line for each")
     parser.add_argument(
         "--html", metavar="DIRECTORY", help="write a page for each, which a browser opens without a server"
     )
+    parser.add_argument("--real", action="store_true", help="play on real processes, in real time")
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=0,
+        metavar="PORT",
+        help="with --real: brokers listen on PORT and those after it",
+    )
     add_json(parser, SHAPE, lines=True)
 
 
 def call(options: argparse.Namespace) -> int:
     from strandline.lab.base import Stuck
-    from strandline.lab.run import run_simulated
     from strandline.lab.scenario import UnknownScenario, load, names
+    from strandline.lab.stage import OnlySimulated
 
     if options.all == bool(options.scenario):
         raise usage("name scenarios, or say --all; `strandline lab list` names them")
+    if options.port and not options.real:
+        raise usage("--port is for --real: a simulated cluster listens nowhere")
     try:
         chosen = [load(name) for name in (names() if options.all else options.scenario)]
     except UnknownScenario as error:
@@ -90,10 +105,14 @@ def call(options: argparse.Namespace) -> int:
     is_good = True
     for scenario in chosen:
         try:
-            run = run_simulated(scenario)
+            run = _run(scenario, options)
         except Stuck as error:
             say_error(f"{scenario.name}: {error}")
             is_good = False
+            continue
+        except OnlySimulated as error:
+            say_error(f"{scenario.name} plays only without --real: {error}")
+            is_good = is_good and options.all
             continue
         is_good = is_good and not run.differences
         if pages is not None:
@@ -105,6 +124,24 @@ def call(options: argparse.Namespace) -> int:
         else:
             print("\n".join(_report(run)), flush=True)
     return DONE if is_good else FAILED
+
+
+def _run(scenario: LabScenario, options: argparse.Namespace) -> Run:
+    from strandline.lab.run import run_real, run_simulated
+
+    if not options.real:
+        return run_simulated(scenario)
+    from strandline.lab.real_clients import Strandline
+
+    logging.getLogger("strandline").addHandler(
+        logging.NullHandler()
+    )  # brokers that are gone are no news here
+    try:
+        return asyncio.run(run_real(scenario, Strandline(), options.port))
+    except OSError as error:
+        raise usage(f"the brokers of {scenario.name} cannot listen: {error.strerror}") from None
+    except RuntimeError as error:
+        raise CommandError(f"{scenario.name}: {error}") from None
 
 
 def _directory(path: str | None) -> Path | None:
