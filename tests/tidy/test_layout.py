@@ -34,6 +34,7 @@ OUTSIDE = {
 }
 BANNED_CALLS = {"uuid4", "to_thread", "run_in_executor", "TaskGroup", "as_completed"}
 OUTER_PACKAGES = {"node", "sim", "testing", "cli", "spark", "pipeline"}
+OUTER_ROOMS = {("lab", "real")}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 ROOT_ENTRIES = {
     ".ci",
@@ -63,7 +64,12 @@ def python_files(*folders: Path) -> Iterator[Path]:
 
 
 def inner_files() -> list[Path]:
-    return [p for p in python_files(SOURCE) if p.relative_to(SOURCE).parts[0] not in OUTER_PACKAGES]
+    return [
+        path
+        for path in python_files(SOURCE)
+        if path.relative_to(SOURCE).parts[0] not in OUTER_PACKAGES
+        and path.relative_to(SOURCE).parts[:2] not in OUTER_ROOMS
+    ]
 
 
 def imported_roots(tree: ast.AST) -> Iterator[str]:

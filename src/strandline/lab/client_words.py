@@ -95,7 +95,7 @@ class ClientWords(LabBase):
             await self.consumers[name].crash()
 
     async def begin_transaction(self, name: str = "producer") -> None:
-        (await self.producer(name)).begin_transaction()
+        await (await self.producer(name)).begin_transaction()
         self._say(STEP, f"{name} begins a transaction")
 
     async def commit_transaction(self, name: str = "producer") -> None:

@@ -38,7 +38,7 @@ class LabProducer(ProducerDiary):
         if "transactional.id" in self.settings:
             await self._producer.init_transactions()
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
         self._producer.begin_transaction()
 
     async def _commit(self) -> None:

@@ -38,7 +38,7 @@ class ProducerDiary(ABC):
         """Gives one record to the library; `_ended` is called with its fate."""
 
     @abstractmethod
-    def _begin(self) -> None: ...
+    async def _begin(self) -> None: ...
 
     @abstractmethod
     async def _commit(self) -> None: ...
@@ -49,8 +49,8 @@ class ProducerDiary(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
-    def begin_transaction(self) -> None:
-        self._begin()
+    async def begin_transaction(self) -> None:
+        await self._begin()
         self._in_transaction = []
 
     async def commit_transaction(self) -> None:

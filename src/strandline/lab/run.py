@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
-from strandline.lab.real_clients import ClientLibrary
-from strandline.lab.real_stage import RealStage
 from strandline.lab.scenario import LabScenario
 from strandline.lab.simulated_stage import SimulatedStage
 from strandline.lab.timeline import Timeline
+
+OWN_CLIENT: Final = "strandline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +30,21 @@ class Run:
 
         The bounds of figures are those of the simulator: on real processes they also depend on the machine.
         """
-        scenario = self.scenario
-        found = self.outcome.differences(scenario.expected)
+        scenario, expected = self.scenario, self.scenario.expected
+        if self.client not in ("", OWN_CLIENT):  # another library names errors in its own way
+            expected = replace(
+                expected, errors=self.outcome.errors, consumer_errors=self.outcome.consumer_errors
+            )
+        differences = self.outcome.differences(expected)
         for name in {**scenario.facts, **self.facts}:
-            expected, fact = scenario.facts.get(name, "nothing"), self.facts.get(name, "nothing")
-            if expected != fact:
-                found.append(f"{name}: {expected} was expected, {fact} was found")
+            wanted, fact = scenario.facts.get(name, "nothing"), self.facts.get(name, "nothing")
+            if wanted != fact:
+                differences.append(f"{name}: {wanted} was expected, {fact} was found")
         for name in {} if self.client else {**scenario.bounds, **self.figures}:
             figure, bounds = self.figures.get(name), scenario.bounds.get(name)
             if figure is None or bounds is None or not bounds[0] <= figure <= bounds[1]:
-                found.append(f"{name}: {_bounds(bounds)} was expected, {_seconds(figure)} was found")
-        return found
+                differences.append(f"{name}: {_bounds(bounds)} was expected, {_seconds(figure)} was found")
+        return differences
 
     def as_json(self) -> dict[str, Any]:
         scenario = self.scenario
@@ -69,27 +73,6 @@ def run_simulated(scenario: LabScenario) -> Run:
         outcome = world.run(lab.run())
     return Run(
         scenario=scenario, outcome=outcome, timeline=lab.timeline, facts=lab.facts, figures=lab.figures
-    )
-
-
-async def run_real(scenario: LabScenario, library: ClientLibrary, first_port: int = 0) -> Run:
-    """Plays it on processes of this machine, with brokers on `first_port` and those after it, or on free ports.
-
-    Raises OnlySimulated if that cannot be, Stuck, OSError if a port is taken, RuntimeError if a node does not start.
-    """
-    stage = RealStage(scenario, library, first_port)
-    try:
-        lab = Lab(scenario, stage)
-        outcome = await lab.run()
-    finally:
-        await stage.close()
-    return Run(
-        scenario=scenario,
-        outcome=outcome,
-        timeline=lab.timeline,
-        facts=lab.facts,
-        figures=lab.figures,
-        client=library.name,
     )
 
 

@@ -25,6 +25,10 @@ class OnlySimulated(Exception):
     """The scenario needs the simulator; the message says why."""
 
 
+class UnsuitableClient(Exception):
+    """The client library is not installed, or cannot do what the scenario asks for; the message says what it is."""
+
+
 class LabStage(Protocol):
     """Brokers have the numbers 1, 2, 3…; the controllers are nodes of their own, with higher ones."""
 

@@ -14,6 +14,7 @@ from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import coloured
 
 if TYPE_CHECKING:
+    from strandline.lab.real.clients import ClientLibrary
     from strandline.lab.run import Run
     from strandline.lab.scenario import LabScenario
 
@@ -79,6 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--real", action="store_true", help="play on real processes, in real time")
     parser.add_argument(
+        "--client",
+        choices=("strandline", "librdkafka", "java"),
+        default="strandline",
+        help="with --real: the library of producers and consumers; java needs a JDK, and Kafka's jars in CLASSPATH",
+    )
+    parser.add_argument(
         "--port",
         type=int,
         default=0,
@@ -91,12 +98,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     from strandline.lab.base import Stuck
     from strandline.lab.scenario import UnknownScenario, load, names
-    from strandline.lab.stage import OnlySimulated
+    from strandline.lab.stage import OnlySimulated, UnsuitableClient
 
     if options.all == bool(options.scenario):
         raise usage("name scenarios, or say --all; `strandline lab list` names them")
-    if options.port and not options.real:
-        raise usage("--port is for --real: a simulated cluster listens nowhere")
+    if (options.port or options.client != "strandline") and not options.real:
+        raise usage(
+            "--port and --client are for --real: a simulated cluster is for Strandline's clients only"
+        )
     try:
         chosen = [load(name) for name in (names() if options.all else options.scenario)]
     except UnknownScenario as error:
@@ -114,6 +123,10 @@ def call(options: argparse.Namespace) -> int:
             say_error(f"{scenario.name} plays only without --real: {error}")
             is_good = is_good and options.all
             continue
+        except UnsuitableClient as error:
+            say_error(f"{scenario.name} does not play with {options.client}: {error}")
+            is_good = is_good and options.all
+            continue
         is_good = is_good and not run.differences
         if pages is not None:
             _write_page(pages, run)
@@ -127,21 +140,39 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _run(scenario: LabScenario, options: argparse.Namespace) -> Run:
-    from strandline.lab.run import run_real, run_simulated
+    from strandline.lab.run import run_simulated
 
     if not options.real:
         return run_simulated(scenario)
-    from strandline.lab.real_clients import Strandline
+    from strandline.lab.real.run import run_real
 
+    library = _library(options.client)
     logging.getLogger("strandline").addHandler(
         logging.NullHandler()
     )  # brokers that are gone are no news here
     try:
-        return asyncio.run(run_real(scenario, Strandline(), options.port))
+        return asyncio.run(run_real(scenario, library, options.port))
     except OSError as error:
         raise usage(f"the brokers of {scenario.name} cannot listen: {error.strerror}") from None
     except RuntimeError as error:
         raise CommandError(f"{scenario.name}: {error}") from None
+
+
+def _library(name: str) -> ClientLibrary:
+    from strandline.lab.real.clients import Strandline
+    from strandline.lab.real.outside import Java, Librdkafka
+    from strandline.lab.stage import UnsuitableClient
+
+    try:
+        match name:
+            case "librdkafka":
+                return Librdkafka()
+            case "java":
+                return Java()
+            case _:
+                return Strandline()
+    except UnsuitableClient as error:
+        raise usage(str(error)) from None
 
 
 def _directory(path: str | None) -> Path | None:

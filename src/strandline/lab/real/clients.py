@@ -12,16 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from strandline.client.world import ClientWorld
 from strandline.lab.clients import LabConsumer, LabProducer
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
+from strandline.lab.run import OWN_CLIENT
 from strandline.node.client_world import client_world
 from strandline.node.faults.links import CutLinks
 from strandline.node.network import TcpNetwork
 from strandline.testing.clusters import ClusterNode
 
 Ways = Sequence[tuple[ClusterNode, bool]]  # nodes, each with whether the way to the client is meant
-
-
-class NoSuchLibrary(Exception):
-    """The client library is not installed, or lacks something; the message says what to do."""
 
 
 class ClientLibrary(ABC):
@@ -79,7 +76,7 @@ class ClientLibrary(ABC):
 
 
 class Strandline(ClientLibrary):
-    name = "strandline"
+    name = OWN_CLIENT
 
     def producer(
         self,

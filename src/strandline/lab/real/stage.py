@@ -16,7 +16,7 @@ from typing import Any, Final
 from strandline.client.world import ClientWorld
 from strandline.lab.base import OFFSETS_TOPIC, TOPIC
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
-from strandline.lab.real_clients import ClientLibrary
+from strandline.lab.real.clients import ClientLibrary
 from strandline.lab.scenario import LabScenario
 from strandline.lab.stage import NOBODY, OnlySimulated, cluster_settings, rack_of
 from strandline.lab.timeline import PartitionView, ReplicaView, partition_view, replica_view
