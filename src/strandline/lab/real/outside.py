@@ -25,7 +25,7 @@ _READY_SECONDS_MAX: Final = 60.0
 _RESPONSE_SECONDS_MAX: Final = 300.0
 
 
-class Program:
+class ClientProgram:
     """A program that plays a client: commands go in, events come out."""
 
     def __init__(self, command: list[str], on_event: Callable[[str, list[str]], None]) -> None:
@@ -89,7 +89,7 @@ class OutsideProducer(ProducerDiary):
         on_result: Callable[[], None],
     ) -> None:
         super().__init__(name, settings, topic, partitions, on_result)
-        self._program = Program(command({"client.id": name, **settings}), self._event)
+        self._program = ClientProgram(command({"client.id": name, **settings}), self._event)
 
     def _event(self, word: str, rest: list[str]) -> None:
         self._ended(int(rest[0]), None if word == "ok" else rest[1])
@@ -123,7 +123,7 @@ class OutsideConsumer(ConsumerDiary):
     ) -> None:
         super().__init__(name, asyncio.get_running_loop().time, on_change)
         given = {"client.id": name, "auto.offset.reset": "earliest", "group.id": name, **settings}
-        self._program = Program(command(given), self._event)
+        self._program = ClientProgram(command(given), self._event)
 
     def _event(self, word: str, rest: list[str]) -> None:
         match word:

@@ -7,6 +7,8 @@ its last view stays.
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -53,6 +55,7 @@ class RealStage:
         self._observed: dict[int, dict[str, Any]] = {}
         self._refreshing = asyncio.Lock()
         self._paused: set[int] = set()
+        self._killed: set[int] = set()
         self._cut: set[Way] = set()
 
     @property
@@ -70,7 +73,7 @@ class RealStage:
         return time.monotonic()
 
     def is_running(self, node: int) -> bool:
-        return self._cluster.node(node).is_running
+        return node not in self._killed and self._cluster.node(node).is_running
 
     # Life
 
@@ -91,7 +94,9 @@ class RealStage:
     # Nodes
 
     def kill(self, node: int) -> None:
-        self._cluster.node(node).kill()
+        """Does not wait for its end: two nodes that are killed one after the other die at the same moment."""
+        os.kill(self._cluster.node(node).pid, signal.SIGKILL)
+        self._killed.add(node)
         self._paused.discard(node)
 
     def cut_power(self, node: int) -> None:
@@ -109,6 +114,7 @@ class RealStage:
 
     async def start_node(self, node: int) -> None:
         ways = [(one, other) for one, other in self._cut if isinstance(one, int) and isinstance(other, int)]
+        self._reap(node)
         await asyncio.to_thread(self._cluster.start_node, node, ways)
         for one, other in self._cut:
             if node in (one, other) and (isinstance(one, str) or isinstance(other, str)):
@@ -119,7 +125,14 @@ class RealStage:
         await asyncio.to_thread(self._cluster.node(node).stop)
 
     def replace_disk(self, node: int) -> None:
+        self._reap(node)
         self._cluster.replace_disk(node)
+
+    def _reap(self, *nodes: int) -> None:
+        """Waits for the end of those nodes that were killed."""
+        for node in self._killed.intersection(nodes):
+            self._cluster.node(node).kill()
+        self._killed.difference_update(nodes)
 
     # Links
 
@@ -132,6 +145,7 @@ class RealStage:
         if (source, target) in self._cut:
             return
         self._check_paused(source, target)
+        self._reap(*self.nodes)
         self._cut.add((source, target))
         if isinstance(source, int) and isinstance(target, int):
             self._cluster.cut(source, target, one_way=True)
@@ -142,6 +156,7 @@ class RealStage:
 
     def heal(self) -> None:
         self._check_paused(*self.nodes)
+        self._reap(*self.nodes)
         for source, target in self._cut:
             if isinstance(source, str) or isinstance(target, str):
                 node = self._cluster.node(source if isinstance(source, int) else int(target))
@@ -158,15 +173,14 @@ class RealStage:
 
     async def refresh(self) -> None:
         async with self._refreshing:
-            asked = [
-                node
-                for node in self._cluster.nodes
-                if node.is_ready and node.is_running and node.node_id not in self._paused
-            ]
+            asked = [node for node in self._cluster.nodes if node.is_ready and self._hears(node)]
             found = await asyncio.gather(*(asyncio.to_thread(self._observe, node) for node in asked))
             for node, state in zip(asked, found, strict=True):
                 if state is not None:
                     self._observed[node.node_id] = state
+
+    def _hears(self, node: ClusterNode) -> bool:
+        return self.is_running(node.node_id) and node.node_id not in self._paused
 
     def _observe(self, node: ClusterNode) -> dict[str, Any] | None:
         try:
@@ -206,7 +220,7 @@ class RealStage:
         if (topic, partition) not in self._partitions:
             self._partitions.append((topic, partition))
             for node in self._cluster.nodes:
-                if node.is_running and node.node_id not in self._paused:
+                if self._hears(node):
                     state = self._observe(node)
                     if state is not None:
                         self._observed[node.node_id] = state
