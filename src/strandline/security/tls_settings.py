@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
 
 from strandline.ports.tls import ClientAuth, TlsSettings, TlsStore
+
+# Kafka's defaults, for those whose settings are not declared in `config`: the registry and its clients.
+TLS_DEFAULTS: Final[Mapping[str, Any]] = {
+    "ssl.keystore.type": "JKS",
+    "ssl.keystore.location": None,
+    "ssl.keystore.password": None,
+    "ssl.keystore.certificate.chain": None,
+    "ssl.keystore.key": None,
+    "ssl.key.password": None,
+    "ssl.truststore.type": "JKS",
+    "ssl.truststore.location": None,
+    "ssl.truststore.password": None,
+    "ssl.truststore.certificates": None,
+    "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
+    "ssl.cipher.suites": "",
+    "ssl.endpoint.identification.algorithm": "https",
+}
+_LISTS: Final = ("ssl.enabled.protocols", "ssl.cipher.suites")
 
 
 def tls_settings(
@@ -34,6 +52,19 @@ def tls_settings(
         checks_host_names=bool(algorithm),
         handshake_timeout_s=handshake_timeout_s,
     )
+
+
+def tls_settings_of(values: Mapping[str, Any]) -> TlsSettings:
+    """The TLS settings among values that are still texts, with Kafka's defaults for those that are missing."""
+    merged = {**TLS_DEFAULTS, **values}
+
+    def value(key: str) -> Any:
+        found = merged[key]
+        if key in _LISTS and isinstance(found, str):
+            return [each.strip() for each in found.split(",") if each.strip()]
+        return found
+
+    return tls_settings(value)
 
 
 def client_auth(value: Callable[[str], Any]) -> ClientAuth:

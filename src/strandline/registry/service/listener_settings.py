@@ -7,26 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from strandline.ports.tls import ClientAuth, TlsSettings
-from strandline.security.tls_settings import tls_settings
+from strandline.security.tls_settings import TLS_DEFAULTS, tls_settings_of
 
-_TLS_DEFAULTS: Final[Mapping[str, Any]] = {
-    "ssl.keystore.type": "JKS",
-    "ssl.keystore.location": None,
-    "ssl.keystore.password": None,
-    "ssl.keystore.certificate.chain": None,
-    "ssl.keystore.key": None,
-    "ssl.key.password": None,
-    "ssl.truststore.type": "JKS",
-    "ssl.truststore.location": None,
-    "ssl.truststore.password": None,
-    "ssl.truststore.certificates": None,
-    "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
-    "ssl.cipher.suites": "",
-    "ssl.endpoint.identification.algorithm": "https",
-    "ssl.client.authentication": "NONE",
-}
+_CLIENT_AUTH_KEY: Final = "ssl.client.authentication"
 _LOGIN_DEFAULTS: Final = {"authentication.method": "NONE", "authentication.realm": "SchemaRegistry"}
-_LISTS: Final = ("ssl.enabled.protocols", "ssl.cipher.suites")
 _CLIENT_AUTH: Final = ("none", "requested", "required")
 _METHODS: Final = ("NONE", "BASIC")
 
@@ -41,7 +25,7 @@ class ListenerSettings:
 
 def listener_settings(given: Mapping[str, str]) -> ListenerSettings:
     """From keys and values; ValueError for what is not known or has no meaning."""
-    known = {**_TLS_DEFAULTS, **_LOGIN_DEFAULTS}
+    known = {**TLS_DEFAULTS, _CLIENT_AUTH_KEY: "NONE", **_LOGIN_DEFAULTS}
     for key in given:
         if key not in known:
             raise ValueError(f"{key} is no setting of the registry's port; there are {', '.join(known)}")
@@ -57,15 +41,11 @@ def listener_settings(given: Mapping[str, str]) -> ListenerSettings:
 
 
 def _tls(values: Mapping[str, Any]) -> TlsSettings:
-    auth = str(values["ssl.client.authentication"]).lower()
+    auth = str(values[_CLIENT_AUTH_KEY]).lower()
     if auth not in _CLIENT_AUTH:
-        raise ValueError(f"ssl.client.authentication={auth}: one of {', '.join(_CLIENT_AUTH).upper()}")
+        raise ValueError(f"{_CLIENT_AUTH_KEY}={auth}: one of {', '.join(_CLIENT_AUTH).upper()}")
 
-    def value(key: str) -> Any:
-        found = values[key]
-        return [each.strip() for each in found.split(",") if each.strip()] if key in _LISTS else found
-
-    made = tls_settings(value)
+    made = tls_settings_of(values)
     return TlsSettings(
         protocols=made.protocols,
         cipher_suites=made.cipher_suites,

@@ -10,26 +10,10 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from strandline.ports.tls import TlsSettings
-from strandline.security.tls_settings import tls_settings
+from strandline.security.tls_settings import TLS_DEFAULTS, tls_settings_of
 from strandline.serde.bounded_cache import ENTRIES_MAX
 
 _PREFIX: Final = "schema.registry."
-_TLS_DEFAULTS: Final[Mapping[str, Any]] = {
-    "ssl.keystore.type": "JKS",
-    "ssl.keystore.location": None,
-    "ssl.keystore.password": None,
-    "ssl.keystore.certificate.chain": None,
-    "ssl.keystore.key": None,
-    "ssl.key.password": None,
-    "ssl.truststore.type": "JKS",
-    "ssl.truststore.location": None,
-    "ssl.truststore.password": None,
-    "ssl.truststore.certificates": None,
-    "ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
-    "ssl.cipher.suites": "",
-    "ssl.endpoint.identification.algorithm": "https",
-}
-_LISTS: Final = ("ssl.enabled.protocols", "ssl.cipher.suites")
 # The name of confluent-kafka for a PEM file with authorities.
 _CA: Final = "ssl.ca.location"
 _NUMBERS: Final = {
@@ -66,7 +50,7 @@ def read_registry_settings(given: str | Mapping[str, Any]) -> RegistryClientSett
         text = given.strip()
         given = json.loads(text) if text.startswith("{") else {"url": text}
     values = {str(key).removeprefix(_PREFIX): value for key, value in given.items()}
-    known = {"url", *_TLS_DEFAULTS, _CA, *_NUMBERS, *_LOGINS, *_IGNORED}
+    known = {"url", *TLS_DEFAULTS, _CA, *_NUMBERS, *_LOGINS, *_IGNORED}
     for key in values:
         if key not in known:
             raise ValueError(
@@ -133,12 +117,4 @@ def _tls(values: Mapping[str, Any]) -> TlsSettings | None:
     authorities = given.pop(_CA, None)
     if authorities is not None:
         given.setdefault("ssl.truststore.location", authorities)
-    merged = {**_TLS_DEFAULTS, **given}
-
-    def value(name: str) -> Any:
-        found = merged[name]
-        if name in _LISTS and isinstance(found, str):
-            return [each.strip() for each in found.split(",") if each.strip()]
-        return found
-
-    return tls_settings(value)
+    return tls_settings_of(given)
