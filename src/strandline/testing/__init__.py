@@ -12,9 +12,13 @@
     with b.faults.drop_response("OffsetCommit", group="g") as fault:     # faults on any of them: `testing.faults`
         ... fault.fired ...
 
-The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_own_broker`,
-`strandline_faults`, `strandline_registry`, `strandline_cluster`, `strandline_topic` and `strandline_topic_factory`.
-Brokers take settings from the ini file (`strandline_settings`) and from the marker of a test
+    b.produce("orders", ["a", ("key", "b")])          # every one of them writes, reads and expects records
+    b.expect("orders", ["a", "b"], within=5)
+
+The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_module_broker`,
+`strandline_own_broker`, `strandline_async_broker`, `strandline_cluster`, `strandline_module_cluster`,
+`strandline_faults`, `strandline_registry`, `strandline_topic` and `strandline_topic_factory`. Brokers take settings
+from the ini file (`strandline_settings`) and from the marker of a test or module
 (`strandline_settings(num_partitions=3)`).
 """
 
@@ -25,14 +29,17 @@ from typing import TYPE_CHECKING
 from strandline.base.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from strandline.testing.broker_thread import broker_in_thread
     from strandline.testing.clocked import ClockedBroker, clocked_broker
     from strandline.testing.clusters import Cluster, ClusterNode, cluster, running_cluster
     from strandline.testing.embedded import BrokerHalted, EmbeddedBroker, broker
     from strandline.testing.faults import BrokerFault, BrokerFaults, FaultError
-    from strandline.testing.process import BrokerProcess, running_broker
+    from strandline.testing.process import BrokerDied, BrokerProcess, running_broker
+    from strandline.testing.records import NewRecord
     from strandline.testing.registry_process import RegistryProcess, running_registry
 
 __all__ = [
+    "BrokerDied",
     "BrokerFault",
     "BrokerFaults",
     "BrokerHalted",
@@ -42,8 +49,10 @@ __all__ = [
     "ClusterNode",
     "EmbeddedBroker",
     "FaultError",
+    "NewRecord",
     "RegistryProcess",
     "broker",
+    "broker_in_thread",
     "clocked_broker",
     "cluster",
     "running_broker",
@@ -53,6 +62,9 @@ __all__ = [
 
 # Loaded when asked for: pytest imports this package, for its plugin, in every run of every project.
 _HOMES = {
+    "BrokerDied": "process",
+    "NewRecord": "records",
+    "broker_in_thread": "broker_thread",
     "BrokerHalted": "embedded",
     "BrokerProcess": "process",
     "ClockedBroker": "clocked",

@@ -25,6 +25,7 @@ from strandline.node.faults.clock import ClockedLoop, MovableClock
 from strandline.testing.embedded import BrokerHalted, by_kafka_names
 from strandline.testing.fault_channels import LoopControl
 from strandline.testing.faults import BrokerFaults
+from strandline.testing.reachable import BlockingCalls
 
 _SECONDS_MAX: Final = 60.0
 # A jump must not end the broker's own session with its controller, or the connections of clients that keep their time.
@@ -36,7 +37,7 @@ _UNMOVED: Final = {
 _ROUNDS: Final = 10
 
 
-class ClockedBroker:
+class ClockedBroker(BlockingCalls):
     """A broker whose time the test moves. `with` and `async with` start and stop it."""
 
     def __init__(self, data_dir: Path | None, settings: dict[str, str]) -> None:

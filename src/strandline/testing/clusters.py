@@ -37,6 +37,7 @@ from strandline.storage.data_directory import node_directory
 from strandline.testing.embedded import named_settings
 from strandline.testing.fault_channels import BrokerGone
 from strandline.testing.process import BrokerProcess, stopping
+from strandline.testing.reachable import BlockingCalls
 
 READY_SECONDS_MAX = 30.0
 # Above those that other programs like, below the ephemeral ports of Linux (32768) and macOS (49152).
@@ -60,12 +61,16 @@ class ClusterNode(BrokerProcess):
             del self.settings["advertised.listeners"]
 
     @property
+    def label(self) -> str:
+        return f"node {self.node_id} {self.bootstrap}".rstrip()
+
+    @property
     def addresses(self) -> list[str]:
         """Where other nodes connect to this one."""
         return [each.partition("://")[2] for each in self.settings["listeners"].split(",")]
 
 
-class Cluster:
+class Cluster(BlockingCalls):
     def __init__(
         self,
         home: Path,
@@ -109,6 +114,10 @@ class Cluster:
             self.nodes.append(node)
 
     @property
+    def _broker_count(self) -> int:
+        return len(self.brokers)
+
+    @property
     def brokers(self) -> list[ClusterNode]:
         return [node for node in self.nodes if "broker" in node.settings["process.roles"]]
 
@@ -125,6 +134,12 @@ class Cluster:
     def librdkafka_settings(self) -> dict[str, str]:
         """The same for confluent-kafka and kcat."""
         return self.brokers[0].librdkafka_settings | {"bootstrap.servers": self.bootstrap}
+
+    @property
+    def python_settings(self) -> dict[str, Any]:
+        """The same for aiokafka and kafka-python, as keywords."""
+        servers = [node.bootstrap for node in self.brokers]
+        return self.brokers[0].python_settings | {"bootstrap_servers": servers}
 
     def node(self, node_id: int) -> ClusterNode:
         for node in self.nodes:
@@ -237,6 +252,15 @@ class Cluster:
             for node in reversed(self.nodes):  # the last one that is put on it comes first
                 stops.callback(node.stop)
 
+    def kill(self) -> None:
+        """Ends every node at once, as `kill -9` does: for a cluster whose data nobody needs any more."""
+        with ExitStack() as kills:
+            kills.callback(self._release)
+            for node in self.nodes:
+                kills.callback(node.kill)
+                if node.is_running:
+                    node.send_kill()
+
     def _release(self) -> None:
         if self._opened_home is not None:
             self._opened_home.release()
@@ -345,6 +369,7 @@ def cluster(
 
     With `metrics` each node serves them over HTTP, at its `metrics_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL:
     every listener speaks it, those of the controllers too, and `client_settings` has what clients need.
+    Its data is gone at the end, so its nodes are killed then: to stop them in order takes seconds.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
         secured = (
@@ -353,7 +378,7 @@ def cluster(
         started = Cluster(
             Path(home) / "nodes", nodes, named_settings(settings, metrics), controllers, security=secured
         )
-        with stopping(started.stop):
+        with stopping(started.kill):
             started.start()
             yield started
 

@@ -16,14 +16,32 @@ from strandline.node import launcher
 from strandline.node.config_providers import broker_config
 from strandline.testing.fault_channels import LoopControl
 from strandline.testing.faults import BrokerFaults
+from strandline.testing.reachable import AsyncCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedBroker:
+class EmbeddedBroker(AsyncCalls):
+    """A broker on a loop of this process; its calls are coroutines."""
+
     bootstrap: str
     data_dir: Path
     faults: BrokerFaults
     metrics_url: str = ""  # where its metrics are, if they were asked for
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """The settings of a client, by Kafka's names."""
+        return {"bootstrap.servers": self.bootstrap}
+
+    @property
+    def librdkafka_settings(self) -> dict[str, str]:
+        """The same for confluent-kafka and kcat."""
+        return self.client_settings
+
+    @property
+    def python_settings(self) -> dict[str, str]:
+        """The same for aiokafka and kafka-python, as keywords."""
+        return {"bootstrap_servers": self.bootstrap}
 
 
 class BrokerHalted(Exception):

@@ -27,17 +27,26 @@ from strandline.storage.data_directory import NODE_LOG, NODE_SETTINGS
 from strandline.testing.embedded import named_settings
 from strandline.testing.fault_channels import BrokerGone, PipeControl
 from strandline.testing.faults import BrokerFaults
+from strandline.testing.reachable import BlockingCalls
 from strandline.testing.registry_process import running_registry
 from strandline.wire.records.metadata import AccessControlEntryRecord
 from strandline.wire.schema import Message
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
+# Of the log of a broker that died, this many lines are told.
+LAST_LINES = 15
+# Brokers whose process was started and that nobody has stopped or killed: reports of tests look at them.
+launched_brokers: list[BrokerProcess] = []
 # The user as whom nodes log in, which nobody else is.
 AUTHORIZER_SETTINGS = {"authorizer.class.name": AUTHORIZER_CLASS, "super.users": "User:node"}
 
 
-class BrokerProcess:
+class BrokerDied(RuntimeError):
+    """A broker's process ended though nobody had stopped or killed it; the text has its status and its last lines."""
+
+
+class BrokerProcess(BlockingCalls):
     """Starts on construction of `start`; can be killed, stopped and started again on the same data."""
 
     def __init__(
@@ -105,6 +114,33 @@ class BrokerProcess:
         return self._log.read_text() if self._log.exists() else ""
 
     @property
+    def label(self) -> str:
+        """The broker in a few words, for reports."""
+        return f"broker {self.bootstrap or self.data_dir}"
+
+    @property
+    def log_path(self) -> Path:
+        return self._log
+
+    @property
+    def exit_status(self) -> int | None:
+        """The status of a process that ended though nobody had stopped or killed it, negative for a signal."""
+        return None if self._process is None else self._process.poll()
+
+    @property
+    def death(self) -> str:
+        """How such a process ended, with the last lines of its log; empty if there is none."""
+        status = self.exit_status
+        if status is None:
+            return ""
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        last = "\n".join(self.log_text.splitlines()[-LAST_LINES:]) or "(nothing)"
+        return (
+            f"{self.label} (process {self.pid}) {how}, though no test had stopped or killed it through its fixture; "
+            f"the last lines of its log:\n{last}"
+        )
+
+    @property
     def is_running(self) -> bool:
         """Not if it has ended by itself, either."""
         return self._process is not None and self._process.poll() is None
@@ -152,6 +188,7 @@ class BrokerProcess:
                 pass_fds=descriptors,
                 start_new_session=True,  # a Ctrl-C is for the process that started it, which stops it in order
             )
+        launched_brokers.append(self)
 
     @property
     def start_command(self) -> list[str]:
@@ -213,6 +250,11 @@ class BrokerProcess:
         """As `kill -9` does."""
         self._end(signal.SIGKILL)
 
+    def send_kill(self) -> None:
+        """Sends the signal without waiting: several nodes end at the same time. `kill` waits."""
+        assert self._process is not None, "the broker is not running"
+        self._process.kill()
+
     def _end(self, number: signal.Signals) -> int:
         process = self._process
         if process is None:
@@ -237,6 +279,8 @@ class BrokerProcess:
                 self._process.stdout.close()
         if self._control is not None:
             self._control.close()
+        if self in launched_brokers:
+            launched_brokers.remove(self)
         self._process = self._control = None
         self._was_asked = self.is_ready = False
 

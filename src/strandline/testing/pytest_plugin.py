@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from strandline.testing.broker_reports import BrokerReports
     from strandline.testing.clusters import Cluster
+    from strandline.testing.embedded import EmbeddedBroker
     from strandline.testing.faults import BrokerFaults
     from strandline.testing.process import BrokerProcess
     from strandline.testing.registry_process import RegistryProcess
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 _numbers = count(1)
 _SETTINGS = "strandline_settings"
 _TORTURE = "strandline_torture"
+# Fixtures whose broker belongs to one test, so that the test's own marker can say its settings.
+_OWN = frozenset({"strandline_own_broker", "strandline_async_broker", "strandline_cluster"})
+_REPORTS: pytest.StashKey[BrokerReports] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -57,27 +63,114 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("strandline_trial", names, indirect=True)
 
 
-def _settings_of(request: pytest.FixtureRequest) -> dict[str, str | int | bool]:
-    """Those of the ini file, and on top of them those of the test's marker."""
-    settings: dict[str, str | int | bool] = {}
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuses a marker with settings on a test whose brokers cannot have them."""
+    for item in items:
+        for marker in item.iter_markers(_SETTINGS):
+            if marker.args:
+                raise pytest.UsageError(
+                    f"{item.nodeid}: {_SETTINGS}{marker.args!r} is not understood: name each setting, as in "
+                    f"{_SETTINGS}(num_partitions=3)"
+                )
+        names = set(getattr(item, "fixturenames", ()))
+        has_own_marker = any(marker.name == _SETTINGS for marker in item.own_markers)
+        if has_own_marker and "strandline_broker" in names and not names & _OWN:
+            raise pytest.UsageError(
+                f"{item.nodeid}: the marker {_SETTINGS} has no effect on strandline_broker, which all tests share; "
+                "use strandline_own_broker, or the ini file"
+            )
+
+
+def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Those of the ini file, and on top of them those of the marker of the test, or of the module."""
+    settings: dict[str, Any] = {}
     for line in request.config.getini(_SETTINGS):
         key, equals, value = line.partition("=")
-        if not equals:
+        if not equals or not key.strip():
             raise pytest.UsageError(f"{_SETTINGS}: {line!r} is not KEY=VALUE")
         settings[key.strip().replace(".", "_")] = value.strip()
-    if request.scope == "function":
-        for marker in reversed(list(request.node.iter_markers(_SETTINGS))):
-            settings |= marker.kwargs
+    for marker in reversed(list(request.node.iter_markers(_SETTINGS))):
+        settings |= marker.kwargs
     return settings
+
+
+# Reports
+
+
+def _launched() -> list[BrokerProcess]:
+    """The brokers that run or died. Where no broker was started its module is not loaded, and need not be."""
+    module = sys.modules.get("strandline.testing.process")
+    return [] if module is None else module.launched_brokers
+
+
+def _reports(config: pytest.Config) -> BrokerReports:
+    if _REPORTS not in config.stash:
+        from strandline.testing.broker_reports import BrokerReports
+
+        config.stash[_REPORTS] = BrokerReports()
+    return config.stash[_REPORTS]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Notes where the logs of brokers end, so that a report can show what a test has caused."""
+    if launched := _launched():
+        _reports(item.config).begin(launched)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the logs of brokers to the report of a failing test, and brokers that died to any."""
+    report = yield
+    if _REPORTS in item.config.stash or _launched():
+        _reports(item.config).add_to(report, _launched())
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Names the brokers that died, at the end of the run."""
+    module = sys.modules.get("strandline.testing.broker_reports")
+    reports = [each for group in terminalreporter.stats.values() for each in group]
+    if module is None and not any(getattr(each, "sections", ()) for each in reports):
+        return
+    from strandline.testing.broker_reports import death_lines
+
+    lines = death_lines(reports)
+    if lines:
+        terminalreporter.section("brokers of strandline that died")
+        for line in lines:
+            terminalreporter.line(line)
+
+
+# Brokers
 
 
 @pytest.fixture(scope="session")
 def strandline_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
     """A broker for the whole session; `.bootstrap` is what clients need."""
+    yield from _shared_broker(request, "strandline_broker")
+
+
+@pytest.fixture(scope="module")
+def strandline_module_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
+    """A broker for the tests of one module, with the settings of the module's marker."""
+    yield from _shared_broker(request, "strandline_module_broker")
+
+
+def _shared_broker(request: pytest.FixtureRequest, name: str) -> Iterator[BrokerProcess]:
+    from strandline.testing.broker_reports import raise_if_died
     from strandline.testing.process import running_broker
 
-    with running_broker(**_settings_of(request)) as broker:  # type: ignore[arg-type]
-        yield broker
+    reports = _reports(request.config)
+    with running_broker(**_settings_of(request)) as broker:
+        reports.share(name, broker)
+        try:
+            yield broker
+        finally:
+            reports.unshare(name)
+        raise_if_died([broker], also_killed=True)
 
 
 @pytest.fixture
@@ -92,9 +185,23 @@ def strandline_faults(strandline_broker: BrokerProcess) -> Iterator[BrokerFaults
 @pytest.fixture
 def strandline_own_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
     """A broker for one test, which may stop, kill and start it."""
+    from strandline.testing.broker_reports import raise_if_died
     from strandline.testing.process import running_broker
 
-    with running_broker(**_settings_of(request)) as broker:  # type: ignore[arg-type]
+    with running_broker(**_settings_of(request)) as broker:
+        yield broker
+        raise_if_died([broker], also_killed=False)
+
+
+@pytest.fixture
+def strandline_async_broker(request: pytest.FixtureRequest) -> Iterator[EmbeddedBroker]:
+    """A broker for one test, in this process, ready within a twentieth of a second; its calls are coroutines.
+
+    It runs on a loop of its own in a thread, so that any plugin for async tests can be used, and blocking clients too.
+    """
+    from strandline.testing.broker_thread import broker_in_thread
+
+    with broker_in_thread(**_settings_of(request)) as broker:
         yield broker
 
 
@@ -113,10 +220,22 @@ def strandline_registry(
 @pytest.fixture
 def strandline_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """Three nodes for one test, which may kill, pause, stop and start them; `.bootstrap` is what clients need."""
+    yield from _cluster(request)
+
+
+@pytest.fixture(scope="module")
+def strandline_module_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Three nodes for the tests of one module, each of which leaves them as it found them."""
+    yield from _cluster(request)
+
+
+def _cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    from strandline.testing.broker_reports import raise_if_died
     from strandline.testing.clusters import cluster
 
-    with cluster(nodes=3, **_settings_of(request)) as started:  # type: ignore[arg-type]
+    with cluster(nodes=3, **_settings_of(request)) as started:
         yield started
+        raise_if_died(started.nodes, also_killed=False)
 
 
 @pytest.fixture(scope="session")
@@ -152,26 +271,26 @@ def strandline_trial(request: pytest.FixtureRequest, strandline_torture_cluster:
 def strandline_topic_factory(strandline_broker: BrokerProcess) -> Iterator[Callable[..., str]]:
     """A function that creates a topic on `strandline_broker` and returns its name; all are deleted at the end.
 
-    Its arguments are `partitions`, `configs` and `name`, of which any may be left out.
+    Its arguments are `name`, `partitions` and `configs`, of which any may be left out. The topic can be used when the
+    function returns. On other brokers `create_topic` does the same.
     """
     from strandline.client.sync import Admin
 
     created: list[str] = []
-    with Admin(strandline_broker.client_settings) as admin:
 
-        def create(
-            name: str | None = None,
-            *,
-            partitions: int = 1,
-            configs: dict[str, str | int | bool] | None = None,
-        ) -> str:
-            topic = name or f"topic-{next(_numbers)}"
-            admin.create_topic(topic, partitions=partitions, configs=configs or {})
-            created.append(topic)
-            return topic
+    def create(
+        name: str | None = None,
+        *,
+        partitions: int = 1,
+        configs: dict[str, str | int | bool] | None = None,
+    ) -> str:
+        topic = strandline_broker.create_topic(name, partitions=partitions, configs=configs)
+        created.append(topic)
+        return topic
 
-        yield create
-        if strandline_broker.is_running:
+    yield create
+    if created and strandline_broker.is_running:
+        with Admin(strandline_broker.client_settings) as admin:
             left = set(created) & set(admin.list_topics())
             admin.delete_topics(sorted(left))
 

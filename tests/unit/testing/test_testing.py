@@ -41,8 +41,6 @@ from strandline.testing.process import stopping
 from strandline.wire.api.k03_metadata import MetadataRequest, MetadataRequestTopic
 from tests.compat.wire import WireClient
 
-pytest_plugins = ["pytester"]
-
 
 def topics_of(bootstrap: str, name: str) -> int:
     with WireClient(bootstrap) as client:
@@ -262,12 +260,13 @@ def test_a_cluster_resumes_its_paused_nodes_before_it_stops_any(
 def test_a_broker_that_does_not_stop_does_not_hide_why_a_test_failed(
     started: Callable[[], AbstractContextManager[object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(_: BrokerProcess) -> None:
+    def stop(_: BrokerProcess | Cluster) -> None:
         raise RuntimeError("the broker did not stop")
 
     monkeypatch.setattr(BrokerProcess, "start", lambda _: None)
     monkeypatch.setattr(Cluster, "start", lambda _: None)
     monkeypatch.setattr(BrokerProcess, "stop", stop)
+    monkeypatch.setattr(Cluster, "kill", stop)
     with pytest.raises(LookupError, match="of the test itself") as failure, started():
         raise LookupError("of the test itself")
     assert failure.value.__notes__ == ["Besides, the broker did not stop"]
@@ -316,76 +315,6 @@ def test_every_name_of_the_package_is_found_and_listed() -> None:
     assert set(testing.__all__) <= set(dir(testing))
     assert all(getattr(testing, name).__module__.startswith("strandline.") for name in testing.__all__)
     assert not hasattr(testing, "no_such_name")
-
-
-def test_the_plugin_s_fixtures_give_a_broker_and_a_topic_of_the_test_s_own(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        from confluent_kafka import Producer
-
-        seen = []
-
-        def write(broker, topic):
-            producer = Producer({"bootstrap.servers": broker.bootstrap})
-            errors = []
-            producer.produce(topic, b"v", on_delivery=lambda error, message: errors.append((error, message.offset())))
-            assert producer.flush(60) == 0
-            seen.append((broker.pid, topic))
-            return errors
-
-        def test_one(strandline_broker, strandline_topic):
-            assert write(strandline_broker, strandline_topic) == [(None, 0)]
-
-        def test_two(strandline_broker, strandline_topic):
-            assert write(strandline_broker, strandline_topic) == [(None, 0)]
-            assert seen[0][0] == seen[1][0], "one broker for the session"
-            assert seen[0][1] != seen[1][1], "a topic for each test"
-
-        def test_x_with_a_strange_name(strandline_topic, request):
-            assert strandline_topic.startswith("test_x_with_a_strange_name-")
-        """
-    )
-    result = pytester.runpytest_subprocess(
-        "-q", "-p", "no:xdist", "-p", "no:timeout", "-p", "no:hypothesispytest"
-    )
-    result.assert_outcomes(passed=3)
-
-
-def test_fixtures_take_settings_from_the_ini_file_and_from_markers_and_topics_exist(
-    pytester: pytest.Pytester,
-) -> None:
-    pytester.makeini("[pytest]\nstrandline_settings =\n    num.partitions=5\n")
-    pytester.makepyfile(
-        """
-        import pytest
-        from strandline.client.sync import Admin
-
-        def partitions(broker, topic):
-            with Admin(bootstrap_servers=broker.bootstrap) as admin:
-                return len(admin.describe_topics([topic])[topic].partitions)
-
-        @pytest.fixture(scope="module")
-        def wide(strandline_topic_factory):
-            return strandline_topic_factory(partitions=4, configs={"retention.ms": 60000})
-
-        def test_a_topic_exists_before_a_consumer_comes(strandline_broker, wide):
-            assert partitions(strandline_broker, wide) == 4
-            with Admin(bootstrap_servers=strandline_broker.bootstrap) as admin:
-                admin.create_topic("by-default", partitions=-1)
-            assert partitions(strandline_broker, "by-default") == 5
-
-        @pytest.mark.strandline_settings(num_partitions=7)
-        def test_a_broker_of_its_own(strandline_own_broker):
-            with Admin(bootstrap_servers=strandline_own_broker.bootstrap) as admin:
-                admin.create_topic("by-default", partitions=-1)
-            assert partitions(strandline_own_broker, "by-default") == 7
-            strandline_own_broker.kill()
-        """
-    )
-    result = pytester.runpytest_subprocess(
-        "-q", "-p", "no:xdist", "-p", "no:timeout", "-p", "no:hypothesispytest", "--strict-markers"
-    )
-    result.assert_outcomes(passed=2)
 
 
 def test_real_clients_work_with_an_embedded_broker_from_another_thread() -> None:
