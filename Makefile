@@ -75,7 +75,7 @@ sim: $(VENV)/.dev
 
 soak: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch --soak
-	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/security tests/mirror \
+	@STRANDLINE_SOAK=1 $(BIN)/python -m pytest -q tests/properties tests/sim tests/lab tests/security tests/mirror \
 		tests/compat/test_acl_matrix.py tests/compat/test_lag_of_other_tools.py \
 		tests/compat/test_faults.py tests/compat/test_fault_guide.py \
 		tests/compat/test_alerts_of_disks_and_leaders.py tests/registry/test_clusters.py \

@@ -1,71 +1,51 @@
-"""A scenario whose rule is switched off must not end as expected."""
+"""A scenario whose rule is switched off, or whose settings are others, must not end as expected.
+
+`make test` plays one scenario for each rule; `make soak` plays all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 
-from strandline.broker.replication import replica_fetcher
-from strandline.controller.partitions import UNCLEAN, PartitionChange
+from strandline.base.errors import KafkaError
 from strandline.lab import base
 from strandline.lab.base import Stuck
 from strandline.lab.run import run_simulated
-from strandline.lab.scenario import load
-from strandline.partition import leader
-from strandline.partition.producers import Producers
+from strandline.lab.scenario import load, names
+from tests.lab.mutants import MUTANTS, Other
 
-Patch = pytest.MonkeyPatch
-
-
-def watermark_is_the_leader_s_end(patch: Patch) -> None:
-    patch.setattr(leader, "high_watermark", max)
+LONG: Final = pytest.mark.skipif(
+    os.environ.get("STRANDLINE_SOAK") != "1", reason="another scenario with this rule: `make soak` has it"
+)
 
 
-def repeated_batches_are_appended(patch: Patch) -> None:
-    patch.setattr(Producers, "check", lambda self, header, guard=None: None)
+def cases() -> Iterator[Any]:
+    known = set()
+    for name, mutant in MUTANTS.items():
+        label = "other-settings" if isinstance(mutant, Other) else mutant.__name__
+        is_first = label not in known
+        known.add(label)
+        yield pytest.param(name, id=f"{name}-{label}", marks=() if is_first else LONG)
 
 
-def followers_cut_nothing(patch: Patch) -> None:
-    patch.setattr(replica_fetcher, "truncation_point", lambda entries, end, epoch, end_offset: end)
-
-
-def any_replica_may_lead(patch: Patch) -> None:
-    original = PartitionChange.__init__
-
-    def allow(self: PartitionChange, *arguments: object, **keywords: object) -> None:
-        original(self, *arguments, **{**keywords, "election": UNCLEAN})  # type: ignore[arg-type]
-
-    patch.setattr(PartitionChange, "__init__", allow)
-
-
-def nobody_lags(patch: Patch) -> None:
-    patch.setattr(leader.PartitionLeader, "lagging", lambda self, lag_max_s, now: ())
-
-
-MUTANTS: list[tuple[str, Callable[[Patch], None]]] = [
-    ("baseline", watermark_is_the_leader_s_end),
-    ("acks-all-min-isr-2", watermark_is_the_leader_s_end),
-    ("lost-acknowledgement", repeated_batches_are_appended),
-    ("old-leader-returns", followers_cut_nothing),
-    ("split-brain", followers_cut_nothing),
-    ("dies-in-stage-2-new-leader-lacks-it", followers_cut_nothing),
-    ("unclean-election-8-6-4", followers_cut_nothing),
-    ("three-elections-in-a-row", repeated_batches_are_appended),
-    ("isr-shrinks-and-expands", nobody_lags),
-    ("no-unclean-election", any_replica_may_lead),
-    ("acks-all-min-isr-1", any_replica_may_lead),
-]
-
-
-@pytest.mark.parametrize(("name", "mutant"), MUTANTS, ids=lambda each: getattr(each, "__name__", each))
-def test_scenario_notices_that_its_rule_is_missing(
-    name: str, mutant: Callable[[Patch], None], monkeypatch: Patch
-) -> None:
-    mutant(monkeypatch)
+@pytest.mark.parametrize("name", list(cases()))
+def test_scenario_notices_that_its_rule_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario, mutant = load(name), MUTANTS[name]
+    if isinstance(mutant, Other):
+        scenario = mutant.of(scenario)
+    else:
+        mutant(monkeypatch)
     monkeypatch.setattr(base, "PATIENCE_SECONDS", 60.0)
     try:
-        differences = run_simulated(load(name)).differences
-    except (Stuck, AssertionError) as error:  # a node's own check may be the first to notice
+        differences = run_simulated(scenario).differences
+    except (Stuck, AssertionError, KafkaError) as error:  # a node's own check may be the first to notice
         differences = [str(error)]
     assert differences
+
+
+def test_every_scenario_has_a_mutant() -> None:
+    assert sorted(MUTANTS) == sorted(names())

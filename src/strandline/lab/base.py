@@ -9,7 +9,8 @@ from typing import Final
 from strandline.client.admin.admin import Admin
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.scenario import LabScenario
-from strandline.lab.stage import LabStage
+from strandline.lab.simulated_stage import SimulatedStage
+from strandline.lab.stage import LabStage, OnlySimulated
 from strandline.lab.timeline import CLUSTER, CONSUMER, PRODUCER, STEP, PartitionView, Timeline
 
 TOPIC: Final = "orders"
@@ -38,6 +39,13 @@ class LabBase:
         self._told: dict[str, int] = {}  # how many of a client's results are in the timeline
 
     # State
+
+    @property
+    def simulated(self) -> SimulatedStage:
+        """The stage, for steps that only the simulator can do; the scenario says so (`only_simulated`)."""
+        if not isinstance(self.stage, SimulatedStage):
+            raise OnlySimulated("its steps need the simulator")
+        return self.stage
 
     @property
     def view(self) -> PartitionView:
@@ -77,14 +85,16 @@ class LabBase:
 
     # Waiting
 
-    async def until(self, condition: Callable[[], bool], what: str) -> None:
+    async def until(
+        self, condition: Callable[[], bool], what: str, *, every_seconds: float | None = None
+    ) -> None:
         """Returns once the condition holds. Raises Stuck if it does not within PATIENCE_SECONDS."""
         deadline = self.stage.now() + PATIENCE_SECONDS
         await self.stage.refresh()
         while not condition():
             if self.stage.now() > deadline:
                 raise Stuck(f"after {PATIENCE_SECONDS:.0f} s it still waits for {what}")
-            await asyncio.sleep(self.stage.watch_seconds)
+            await asyncio.sleep(self.stage.watch_seconds if every_seconds is None else every_seconds)
             await self.stage.refresh()
 
     # The timeline
@@ -115,6 +125,9 @@ class LabBase:
         view, fenced = self.view, self.stage.fenced()
         last, last_fenced = self._last_view, self._last_fenced
         if last is None:
+            return
+        if view is last and fenced == last_fenced:
+            self._tell_clients()
             return
         self._last_view, self._last_fenced = view, fenced
         for broker in fenced:

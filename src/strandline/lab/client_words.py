@@ -66,6 +66,14 @@ class ClientWords(LabBase):
     async def until_seen(self, count: int, name: str = "consumer") -> None:
         await self.until(lambda: len(self.consumers[name].seen) >= count, f"{name} to read {count} records")
 
+    async def until_all_seen(self, count: int) -> None:
+        """The consumers have read so many different records, all together."""
+
+        def are_seen() -> bool:
+            return len({number for each in self.consumers.values() for number in each.seen}) >= count
+
+        await self.until(are_seen, f"all consumers to read {count} records")
+
     async def until_assigned(self, *names: str) -> None:
         """These consumers share all partitions out among them, and each has at least one."""
 
@@ -106,6 +114,22 @@ class ClientWords(LabBase):
         await self.producers[name].abort_transaction()
         self._say(STEP, f"{name} aborts its transaction")
 
+    async def send_in_transaction(self, count: int, *, commits: bool, name: str = "producer") -> None:
+        """One whole transaction, which is committed or aborted."""
+        await self.begin_transaction(name)
+        await self.send(count, name=name)
+        await (self.commit_transaction if commits else self.abort_transaction)(name)
+
+    def count_seen(self, name: str = "consumer") -> int:
+        return len(self.consumers[name].seen)
+
+    def count_moved(self, name: str) -> int:
+        """How many partitions the consumer was given or had to give up after its first assignment."""
+        return self.consumers[name].moved
+
+    def count_acknowledged(self, name: str = "producer") -> int:
+        return len(self.producers[name].acknowledged)
+
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Goes on with the next step while this one still waits."""
         return asyncio.create_task(work)
@@ -140,6 +164,11 @@ class ClientWords(LabBase):
         self._say(STEP, f"the topic gets {given}")
         changes = [ConfigChange(key, value) for key, value in given.items()]
         await (await self.admin()).alter_configs({ConfigResource.topic(TOPIC): changes})
+
+    async def elect_preferred(self) -> None:
+        """The administrator has the preferred replica lead."""
+        self._say(STEP, "the preferred leader is elected")
+        await (await self.admin()).elect_leaders([TopicPartition(TOPIC, 0)])
 
     async def delete_records(self, before: int) -> None:
         self._say(STEP, f"records before offset {before} are deleted")

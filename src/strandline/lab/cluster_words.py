@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from strandline.lab.base import LabBase, listed
+from strandline.lab.base import TOPIC, LabBase, Stuck, listed
 from strandline.lab.timeline import STEP
 
 
 class ClusterWords(LabBase):
     def kill(self, node: int) -> None:
+        if node < 0:
+            raise Stuck("there is nobody to kill: nobody leads")
         self._say(STEP, f"{self._named(node)} is killed")
         self.stage.kill(node)
         self._look()
@@ -63,6 +65,18 @@ class ClusterWords(LabBase):
             if other != node:
                 self.stage.cut(node, other)
 
+    def break_connections(self, host: str | int) -> None:
+        """Each connection of this node or client breaks, and the host may connect again at once."""
+        name = self._named(host) if isinstance(host, int) else host
+        self._say(STEP, f"all connections of {name} break")
+        self.simulated.break_connections(host)
+
+    def compare_copies(self) -> None:
+        """Notes whether the partition's logs are the same, byte for byte, on all brokers that run."""
+        copies = self.simulated.copies(TOPIC, 0)
+        alike = "equal" if len(set(copies.values())) == 1 else "different"
+        self.fact(f"copies on {listed(copies)}", alike)
+
     def heal(self) -> None:
         self._say(STEP, "all links work again")
         self.stage.heal()
@@ -93,6 +107,16 @@ class ClusterWords(LabBase):
             ends[each] == ends[self.leader] for each in brokers
         )
 
+    async def until_committed(self) -> None:
+        """The leader's high watermark is at its end; followers may not know it yet."""
+
+        def is_committed() -> bool:
+            leader = next(each for each in self.view.replicas if each.broker == self.leader)
+            return leader.high_watermark == leader.end_offset == self._next_number
+
+        await self.until(is_committed, "the high watermark to reach the leader's end", every_seconds=0.001)
+        self._say(STEP, "all records are below the leader's high watermark")
+
     async def until_leader_changes(self) -> None:
         """Another broker leads, or the same in another epoch, and knows it."""
         before = self.view.epoch
@@ -100,10 +124,12 @@ class ClusterWords(LabBase):
         self._look()
 
     async def until_leader(self, broker: int) -> None:
-        await self.until(
-            lambda: self.view.leader == broker and self._leader_knows(), f"broker {broker} to lead"
-        )
+        await self.until(lambda: self.is_led_by(broker), f"broker {broker} to lead")
         self._look()
+
+    def is_led_by(self, broker: int) -> bool:
+        """Whether the controller has this broker lead, and the broker knows it."""
+        return self.view.leader == broker and self._leader_knows()
 
     def _leader_knows(self) -> bool:
         view = self.view

@@ -114,6 +114,7 @@ class ConsumerDiary(ABC):
         self.assigned: set[int] = set()
         self.rebalances = 0
         self.revoked = 0  # partitions that it had to give up
+        self.moved = 0  # partitions that it was given or had to give up after its first assignment
         self.lost = 0  # partitions that it learned to be gone
         self.stalled_seconds = 0.0  # in which it had no partition, after it had one
         self.errors: list[str] = []
@@ -148,10 +149,14 @@ class ConsumerDiary(ABC):
         self.assigned = set()
 
     async def _work_on(self, numbers: list[int]) -> None:
-        if self.work_seconds:
-            await asyncio.sleep(self.work_seconds * len(numbers))
-        self.seen += numbers
-        self._on_change()
+        if not self.work_seconds:
+            self.seen += numbers
+            self._on_change()
+            return
+        for number in numbers:
+            await asyncio.sleep(self.work_seconds)
+            self.seen.append(number)
+            self._on_change()
 
     def _stopped_by(self, error: str) -> None:
         self.errors.append(error)
@@ -159,6 +164,7 @@ class ConsumerDiary(ABC):
 
     def _assign(self, partitions: set[int]) -> None:
         self.rebalances += 1
+        self.moved += len(partitions) if self.rebalances > 1 else 0
         self.assigned |= partitions
         if self.assigned and self._idle_since is not None:
             self.stalled_seconds += self._now() - self._idle_since
@@ -173,6 +179,7 @@ class ConsumerDiary(ABC):
         self._give_up(partitions)
 
     def _give_up(self, partitions: set[int]) -> None:
+        self.moved += len(partitions)
         self.assigned -= partitions
         if not self.assigned and self._idle_since is None:
             self._idle_since = self._now()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
+
+_RUNS_MAX: Final = 8
 
 
 def as_text(numbers: Iterable[int]) -> str:
@@ -14,3 +17,11 @@ def as_text(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
+
+
+def in_brief(numbers: list[int]) -> str:
+    """The numbers as text, or how many there are where they have too many gaps to be read."""
+    text = as_text(numbers)
+    if text.count(",") < _RUNS_MAX:
+        return text
+    return f"{len(set(numbers))} records of {min(numbers)}-{max(numbers)}"

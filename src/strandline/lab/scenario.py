@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import getsource, isfunction
 from pkgutil import walk_packages
 from typing import Any, Final
 
@@ -46,6 +47,22 @@ class LabScenario:
         """All settings that the scenario gives, of topic, cluster and clients."""
         factor = {"replication.factor": str(self.replication_factor)}
         return {**factor, **self.topic, **self.cluster, **self.producer, **self.consumer}
+
+    @property
+    def steps(self) -> str:
+        """The source text of the steps, with that of the steps that it shares with other scenarios."""
+        functions: list[Any] = [self.play]
+        for function in functions:
+            used = (function.__globals__.get(name) for name in function.__code__.co_names)
+            functions += [each for each in used if _is_shared(each) and each not in functions]
+        return "\n\n".join(getsource(each) for each in functions)
+
+
+def _is_shared(value: object) -> bool:
+    """Whether it is a function of a module of shared steps."""
+    module = getattr(value, "__module__", "")
+    is_of_scenarios = isinstance(module, str) and module.startswith(f"{scenarios.__name__}.")
+    return is_of_scenarios and module.rpartition(".")[2].startswith("_") and isfunction(value)
 
 
 # The packages of `scenarios`, in the order in which they are listed.

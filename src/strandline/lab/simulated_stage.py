@@ -11,10 +11,12 @@ from strandline.lab.scenario import LabScenario
 from strandline.lab.stage import NOBODY, cluster_settings, rack_of
 from strandline.lab.timeline import PartitionView, ReplicaView, partition_view, replica_view
 from strandline.node.faults.observation import fenced_brokers, leads_quorum, partition_state, replica_state
+from strandline.sim.checks.log import log_of
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.random import SimulatedRandom
+from strandline.sim.wire_client import WireClient
 from strandline.sim.workers import SimulatedWorkers
-from strandline.sim.world import CONTROLLER_PORT, PORT, SimulatedNode, World, host_name
+from strandline.sim.world import CONTROLLER_PORT, DATA, PORT, SimulatedNode, World, host_name
 
 FIRST_CONTROLLER: Final = 101
 _WATCH_SECONDS: Final = 0.01
@@ -25,6 +27,8 @@ class SimulatedStage:
 
     def __init__(self, scenario: LabScenario) -> None:
         self.world = World(scenario.seed)
+        self._states: dict[tuple[str, int], tuple[object, list[ReplicaView], PartitionView]] = {}
+        self._replica_states: dict[tuple[int, str, int], tuple[object, ReplicaView]] = {}
         controllers = range(FIRST_CONTROLLER, FIRST_CONTROLLER + scenario.controllers)
         voters = ",".join(f"{node}@{host_name(node)}:{CONTROLLER_PORT}" for node in controllers)
         for node in controllers:
@@ -152,14 +156,41 @@ class SimulatedStage:
         state = None if controller is None else partition_state(controller.broker, topic, partition)
         if state is None:
             return NOBODY
-        return partition_view(
-            state, [self._replica(broker, topic, partition) for broker in state["replicas"]]
-        )
+        replicas = [self._replica(broker, topic, partition) for broker in state["replicas"]]
+        # It is looked at a hundred times a second, and is nearly always the same.
+        last = self._states.get((topic, partition))
+        if last is not None and last[0] == state and last[1] == replicas:
+            return last[2]
+        view = partition_view(state, replicas)
+        self._states[topic, partition] = (state, replicas, view)
+        return view
+
+    def copies(self, topic: str, partition: int) -> dict[int, bytes]:
+        """The bytes of the log on each broker that has it and runs."""
+        directory = f"{DATA}/{topic}-{partition}"
+        return {
+            number: log_of(node, directory)
+            for number, node in self.brokers.items()
+            if node.is_running and node.disk.exists(directory)
+        }
+
+    async def connect(self, node: int, name: str) -> WireClient:
+        """A connection from a host of its own, for requests that no client would send."""
+        return await WireClient.connect(self.world.network.host(name), host_name(node), PORT, name)
+
+    def break_connections(self, host: str | int) -> None:
+        """Each connection of this host breaks; it may connect again at once."""
+        self.world.network.break_connections(_host(host))
 
     def _replica(self, broker: int, topic: str, partition: int) -> ReplicaView:
         node = self.brokers[broker]
         state = replica_state(node.broker, topic, partition) if node.is_running else None
-        return replica_view(broker, node.is_running, state)
+        last = self._replica_states.get((broker, topic, partition))
+        if last is not None and last[0] == (node.is_running, state):
+            return last[1]
+        view = replica_view(broker, node.is_running, state)
+        self._replica_states[broker, topic, partition] = ((node.is_running, state), view)
+        return view
 
     def _controller(self) -> SimulatedNode | None:
         """The active controller, or another one that runs."""

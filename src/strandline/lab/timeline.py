@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from strandline.lab.numbers import as_text
+from strandline.lab.numbers import in_brief
 
 # Kinds of entries.
 STEP: Final = "step"  # the scenario did something
@@ -97,7 +97,7 @@ class TimelineEntry:
 
     @property
     def line(self) -> str:
-        return f"{self.text} {as_text(self.numbers)}" if self.numbers else self.text
+        return f"{self.text} {in_brief(self.numbers)}" if self.numbers else self.text
 
     def as_json(self) -> dict[str, Any]:
         return {"at": round(self.at, 3), "kind": self.kind, "text": self.line, "state": self.view.as_json()}

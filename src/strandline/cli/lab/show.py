@@ -31,15 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from inspect import getsource
-
     from strandline.lab.scenario import UnknownScenario, load
 
     try:
         scenario = load(options.scenario)
     except UnknownScenario as error:
         raise not_found(str(error)) from None
-    steps = getsource(scenario.play)
     expected = {key: str(value) for key, value in scenario.expected.as_json().items()}
     expected |= scenario.facts
     expected |= {name: f"{low:g} to {high:g} s" for name, (low, high) in scenario.bounds.items()}
@@ -51,7 +48,7 @@ def call(options: argparse.Namespace) -> int:
         "finding": scenario.finding,
         "settings": scenario.settings,
         "expected": expected,
-        "steps": steps,
+        "steps": scenario.steps,
     }
     if options.json:
         print_json(document)
@@ -60,7 +57,7 @@ def call(options: argparse.Namespace) -> int:
     if scenario.finding:
         lines.append(f"Found here: {scenario.finding}")
     lines += ["", "Settings:", *(f"  {key}={value}" for key, value in scenario.settings.items())]
-    lines += ["", "Steps:", *steps.splitlines()[1:], "", "Expected:"]
+    lines += ["", "Steps:", *scenario.steps.splitlines()[1:], "", "Expected:"]
     lines += [f"  {key.replace('_', ' ')}: {value}" for key, value in expected.items() if value]
     show(lines)
     return DONE

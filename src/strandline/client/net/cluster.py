@@ -250,20 +250,25 @@ class ClusterClient:
         return await connection.call(request, cls, seconds=seconds, version=version)
 
     def _candidates(self, purpose: str) -> list[Node]:
-        """The nodes to try: connected brokers first, the least loaded of them ahead; then other brokers; then
-        bootstrap servers."""
+        """The nodes to try: those with an open connection first, the least loaded of them ahead; then the others, the
+        one that was tried longest ago ahead, so that a silent host is not asked twice in a row. Among both, bootstrap
+        servers come after brokers."""
         known = [self.connections.to(node, purpose) for node in self.metadata.nodes.values()]
         self._rotation += 1
         turned = known[self._rotation % len(known) :] + known[: self._rotation % len(known)] if known else []
-        ready = sorted(
-            (each for each in turned if each.retry_seconds == 0),
-            key=lambda each: (not each.is_open, each.in_flight_count),
-        )
-        nodes = [each.node for each in ready]
+        candidates = [(False, each) for each in turned if each.retry_seconds == 0]
         if not known or self._may_rebootstrap():
             turn = self._rotation % len(self._bootstrap)
-            nodes += self._bootstrap[turn:] + self._bootstrap[:turn]
-        return nodes
+            servers = self._bootstrap[turn:] + self._bootstrap[:turn]
+            candidates += [(True, self.connections.to(node, purpose)) for node in servers]
+        candidates.sort(
+            key=lambda each: (
+                not each[1].is_open,
+                each[0],
+                each[1].in_flight_count if each[1].is_open else each[1].attempted_at,
+            )
+        )
+        return [connection.node for _, connection in candidates]
 
     def _may_rebootstrap(self) -> bool:
         return self.config.text("metadata.recovery.strategy").lower() == "rebootstrap"

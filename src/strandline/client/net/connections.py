@@ -92,6 +92,7 @@ class NodeConnection:
             config.int("reconnect.backoff.ms"), config.int("reconnect.backoff.max.ms"), world.random.below
         )
         self._retry_at = 0.0
+        self.attempted_at = float("-inf")  # when it last began to connect
         self._failure = ""
         self.is_unresolved = False  # whether the last attempt failed because the host's name has no address
         self._in_flight: deque[_InFlightRequest] = deque()
@@ -101,6 +102,7 @@ class NodeConnection:
         self._is_closed = False
         self.last_used = world.clock.monotonic()
         self.on_lost: Callable[[Node], None] | None = None
+        self.on_overdue: Callable[[Node], None] | None = None
 
     # State
 
@@ -243,7 +245,7 @@ class NodeConnection:
     # Inside
 
     async def _open(self) -> None:
-        began_at = self._world.clock.monotonic()
+        began_at = self.attempted_at = self._world.clock.monotonic()
         try:
             channel = await self._connect()
             response = await self._negotiate_versions(channel)
@@ -373,6 +375,8 @@ class NodeConnection:
         if overdue:
             self._in_flight.clear()
             self.drop()
+            if self.on_overdue is not None:
+                self.on_overdue(self.node)
             return
         self._in_flight = deque(left)
         if left:
@@ -434,7 +438,15 @@ class ConnectionPool:
             self._world, self._config, self._security, node, self._lines
         )
         created.on_lost = self._lost
+        created.on_overdue = self._overdue
         return created
+
+    def _overdue(self, node: Node) -> None:
+        """A request to the node has timed out: the connection for requests that any node could get is dropped with
+        the one that it was sent on, or the next of those would wait for the same silent host."""
+        data = self._connections.get((node.node_id, "data"))
+        if data is not None:
+            data.drop()
 
     def close_idle(self) -> None:
         """Closes connections that nothing was sent on for connections.max.idle.ms."""

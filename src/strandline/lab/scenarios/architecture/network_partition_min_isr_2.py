@@ -8,9 +8,10 @@ from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
-    await lab.send(100)
-    await lab.until_replicated()
     await lab.producer("stranded", {"bootstrap.servers": lab.stage.address(1)})
+    await lab.send(50)
+    await lab.send(50, name="stranded")
+    await lab.until_replicated()
     lab.isolate(1)
     lab.cut("producer", 1)
     await lab.send(5, name="stranded", waits=False)

@@ -16,6 +16,7 @@ async def play(lab: Lab) -> None:
     await lab.send(10, waits=False)
     await lab.sleep(20)
     lab.note("the leader refuses acks=all, and the producer tries again")
+    lab.fact("acknowledged below the minimum", lab.count_acknowledged() - 100)
     await lab.start(2)
     await lab.until_told()
 
@@ -31,5 +32,6 @@ SCENARIO = LabScenario(
     play=play,
     topic={"min.insync.replicas": "2"},
     producer={"acks": "all"},
+    facts={"acknowledged below the minimum": "0"},
     expected=Outcome(acknowledged="0-109", leader=1, leader_epoch=0),
 )

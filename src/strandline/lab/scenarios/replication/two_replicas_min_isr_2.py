@@ -14,6 +14,7 @@ async def play(lab: Lab) -> None:
     await lab.until_in_sync(1)
     await lab.send(10, waits=False)
     await lab.sleep(30)
+    lab.fact("acknowledged below the minimum", lab.count_acknowledged() - 100)
     await lab.start(2)
     await lab.until_told()
 
@@ -27,5 +28,6 @@ SCENARIO = LabScenario(
     producer={"acks": "all"},
     replication_factor=2,
     brokers=2,
+    facts={"acknowledged below the minimum": "0"},
     expected=Outcome(acknowledged="0-109", leader=1, leader_epoch=0),
 )

@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="A zone of three is lost, with broker.rack",
-    source="Replication: Rack awareness",
+    source="Replication: Rack awareness; Leader failure: Data loss scenario 2, mitigation",
     claim="Two of three replicas are left, and writes go on.",
     play=play,
     racks=("a", "a", "b", "b", "c", "c"),

@@ -18,7 +18,10 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="acks=1: the leader acknowledges a record and dies before a follower has it",
-    source="Leader failure: Configuration 2; Producer loss: The acks=1 crash",
+    source=(
+        "Leader failure: Configuration 2; Data loss scenario 1; What messages are lost, row 4; "
+        "Producer loss: Scenario 1; four-row table, row 1"
+    ),
     claim="Record 1000 is lost. The producer has its acknowledgement.",
     play=play,
     topic={"min.insync.replicas": "1"},

@@ -19,7 +19,7 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="acks=all with min.insync.replicas=2: the leader dies after the acknowledgement",
-    source="Leader failure: Configuration 4",
+    source="Leader failure: Configuration 4; What messages are lost, row 5",
     claim="Record 1000 is safe: the new leader has it.",
     play=play,
     topic={"min.insync.replicas": "2"},

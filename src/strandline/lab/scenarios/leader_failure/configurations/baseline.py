@@ -24,7 +24,7 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="The leader dies with five records that no follower has",
-    source="Leader failure: The baseline scenario",
+    source="Leader failure: The baseline scenario; Consumer observation 1",
     claim="Records 1000-1004 are lost. No consumer has seen them.",
     play=play,
     topic={"min.insync.replicas": "1"},

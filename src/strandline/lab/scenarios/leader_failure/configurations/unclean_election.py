@@ -25,7 +25,10 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="Unclean election: all in-sync replicas are dead, and one that lags behind leads",
-    source="Leader failure: Configuration 7; Data loss scenario 2, option B",
+    source=(
+        "Leader failure: Configuration 7; Data loss scenario 2, option B; "
+        "Producer loss: four-row table, row 3"
+    ),
     claim="Records 850-999 are lost, their offsets are used again.",
     finding=(
         "With min.insync.replicas=2 the new leader alone takes no records of acks=all: the producer "

@@ -8,9 +8,10 @@ from strandline.lab.scenario import LabScenario
 
 
 async def play(lab: Lab) -> None:
-    await lab.send(1000)
-    await lab.until_replicated()
     await lab.producer("stranded", {"bootstrap.servers": lab.stage.address(1)})
+    await lab.send(500)
+    await lab.send(500, name="stranded")
+    await lab.until_replicated()
     lab.isolate(1)
     lab.cut("producer", 1)
     await lab.until_leader_changes()

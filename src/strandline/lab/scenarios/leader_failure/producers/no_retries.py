@@ -21,7 +21,7 @@ async def play(lab: Lab) -> None:
 
 SCENARIO = LabScenario(
     title="retries=0: the leader dies under a batch",
-    source="Leader failure: Producer set 1; Producer loss: No retry on LeaderNotAvailable",
+    source="Leader failure: Producer set 1; Producer loss: Scenario 2",
     claim="The second batch is lost, and the producer goes on.",
     finding=("The producer is told of the error: the records are lost only for those who do not look at it."),
     play=play,

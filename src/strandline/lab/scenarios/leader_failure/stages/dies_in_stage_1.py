@@ -22,7 +22,8 @@ async def play(lab: Lab) -> None:
 SCENARIO = LabScenario(
     title="Stage 1 of a record's life: the leader dies when only it has the record",
     source=(
-        "Leader failure: Message lifecycle, stage 1; Idempotence: Step table, step 5, the batch is not there"
+        "Leader failure: Message lifecycle, stage 1; Data loss scenario 1, mitigation; "
+        "Idempotence: Step table, step 5, the batch is not there"
     ),
     claim="The record is lost.",
     finding=(

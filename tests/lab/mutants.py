@@ -1,0 +1,124 @@
+"""For each scenario a rule that is switched off, or settings that are others, so that it ends otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from strandline.lab.scenario import LabScenario
+from tests.lab import rules
+from tests.lab.rules import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Other settings: `producer={"acks": "all"}` is laid over those of the scenario; other fields are replaced."""
+
+    fields: Mapping[str, Any]
+
+    def of(self, scenario: LabScenario) -> LabScenario:
+        changes = {
+            name: {**getattr(scenario, name), **value} if isinstance(value, dict) else value
+            for name, value in self.fields.items()
+        }
+        return replace(scenario, **changes)
+
+
+def other(**fields: Any) -> Other:
+    return Other(fields)
+
+
+ONE_COPY_OF_OFFSETS: Final = other(cluster={"offsets.topic.replication.factor": "1"})
+THREE_COPIES_OF_OFFSETS: Final = other(cluster={"offsets.topic.replication.factor": "3"})
+LONG_SESSION: Final = other(cluster={"broker.session.timeout.ms": "18000"})
+
+LEADER_FAILURE: Final[dict[str, Rule | Other]] = {
+    "acks-0": other(producer={"acks": "all"}),
+    "acks-1": other(producer={"acks": "all"}),
+    "acks-all-min-isr-1": rules.any_replica_may_lead,
+    "acks-all-min-isr-2": rules.watermark_is_the_leader_s_end,
+    "baseline": rules.watermark_is_the_leader_s_end,
+    "lost-acknowledgement": rules.repeated_batches_are_appended,
+    "lost-acknowledgement-not-idempotent": other(producer={"enable.idempotence": "true"}),
+    "no-unclean-election": rules.any_replica_may_lead,
+    "one-replica": other(replication_factor=3),
+    "one-replica-disk-gone": other(replication_factor=3),
+    "unclean-election": other(topic={"unclean.leader.election.enable": "false"}),
+    "auto-commit-repeats": other(consumer={"enable.auto.commit": "false"}),
+    "committed-offsets-survive": rules.commits_are_dropped,
+    "coordinator-dies": ONE_COPY_OF_OFFSETS,
+    "data-leader-dies-no-rebalance": rules.any_metadata_makes_members_rejoin,
+    "manual-commit-repeats": rules.commits_are_dropped,
+    "read-committed": rules.open_transactions_are_shown,
+    "read-uncommitted": rules.open_transactions_are_shown,
+    "both-die-before-the-third-has-it": rules.watermark_is_the_leader_s_end,
+    "five-replicas": rules.watermark_is_the_leader_s_end,
+    "offsets-with-one-replica-earliest": THREE_COPIES_OF_OFFSETS,
+    "offsets-with-one-replica-latest": THREE_COPIES_OF_OFFSETS,
+    "offsets-with-three-replicas": ONE_COPY_OF_OFFSETS,
+    "split-brain": rules.followers_cut_nothing,
+    "below-the-high-watermark": rules.watermark_is_the_leader_s_end,
+    "on-part-of-the-isr-kept": rules.the_last_in_sync_leads,
+    "on-part-of-the-isr-lost": rules.followers_cut_nothing,
+    "only-on-the-leader": rules.watermark_is_the_leader_s_end,
+    "producer-buffer-expires": other(producer={"delivery.timeout.ms": "300000"}),
+    "producer-buffer-survives-the-leader": rules.clients_never_ask_again,
+    "buffer-full-drains": other(producer={"max.block.ms": "5000"}),
+    "buffer-full-raises": other(producer={"max.block.ms": "200000"}),
+    "idempotent": rules.repeated_batches_are_appended,
+    "no-retries": other(producer={"retries": "5"}),
+    "retries": other(producer={"retries": "0"}),
+    "crash": rules.refused_addresses_prove_nothing,
+    "crash-noticed-by-session": LONG_SESSION,
+    "silent-host": rules.silent_brokers_stay,
+    "dies-in-stage-1": rules.watermark_is_the_leader_s_end,
+    "dies-in-stage-2-new-leader-has-it": rules.the_last_in_sync_leads,
+    "dies-in-stage-2-new-leader-lacks-it": rules.followers_cut_nothing,
+    "dies-in-stage-3": rules.repeated_batches_are_appended,
+    "dies-in-stage-4": rules.watermark_is_the_leader_s_end,
+    "old-leader-returns": rules.followers_cut_nothing,
+}
+
+PRODUCER_LOSS: Final[dict[str, Rule | Other]] = {
+    "follower-pauses": rules.silent_brokers_stay,
+    "leader-pauses-acks-1": other(producer={"acks": "all"}),
+    "leader-pauses-acks-all": other(producer={"acks": "1"}),
+    "no-leader-no-retries": other(producer={"request.timeout.ms": "5000", "delivery.timeout.ms": "10000"}),
+    "not-leader-no-retries": other(producer={"retries": "5"}),
+    "not-leader-retries": other(producer={"retries": "0", "enable.idempotence": "false"}),
+    "producer-dies-with-buffered-records": other(producer={"linger.ms": "0"}),
+}
+
+ARCHITECTURE: Final[dict[str, Rule | Other]] = {
+    "controller-dies": other(controllers=1),
+    "network-partition-min-isr-2": rules.watermark_is_the_leader_s_end,
+    "static-member-restarts-in-time": rules.static_members_are_new_members,
+    "static-member-restarts-too-late": other(consumer={"session.timeout.ms": "90000"}),
+}
+
+REPLICATION: Final[dict[str, Rule | Other]] = {
+    "all-three-must-acknowledge": other(topic={"min.insync.replicas": "2"}),
+    "isr-shrinks-and-expands": rules.nobody_lags,
+    "min-isr-lost-and-regained": rules.too_few_in_sync_are_enough,
+    "min-isr-lost-for-good": rules.too_few_in_sync_are_enough,
+    "preferred-leader-comes-back": other(cluster={"auto.leader.rebalance.enable": "false"}),
+    "two-replicas-min-isr-1": rules.any_replica_may_lead,
+    "two-replicas-min-isr-2": rules.too_few_in_sync_are_enough,
+    "unclean-election-8-6-4": rules.followers_cut_nothing,
+    "zone-lost-with-racks": other(racks=()),
+    "zone-lost-without-racks": other(racks=("a", "a", "b", "b", "c", "c"), is_placed_by_cluster=True),
+}
+
+IDEMPOTENCE: Final[dict[str, Rule | Other]] = {
+    "producer-restarts-with-a-raised-epoch": rules.fenced_producers_are_let_in,
+    "three-elections-in-a-row": rules.repeated_batches_are_appended,
+}
+
+MUTANTS: Final[dict[str, Rule | Other]] = {
+    **LEADER_FAILURE,
+    **PRODUCER_LOSS,
+    **ARCHITECTURE,
+    **REPLICATION,
+    **IDEMPOTENCE,
+}

@@ -1,0 +1,133 @@
+"""Rules of the broker and the client, each of which a function switches off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from strandline.base.ids import ProducerIdAndEpoch
+from strandline.broker.metadata import controller_runtime
+from strandline.broker.metadata.controller_runtime import ControllerRuntime
+from strandline.broker.replication import replica_fetcher
+from strandline.client.consumer.group.classic import ClassicMembership
+from strandline.client.net.cluster import ClusterClient
+from strandline.controller.partitions import UNCLEAN, PartitionChange
+from strandline.groups.classic.protocol import ClassicGroupProtocol
+from strandline.groups.offsets import GroupOffsets
+from strandline.partition import leader
+from strandline.partition.leader import PartitionLeader
+from strandline.partition.open_transactions import OpenTransactions
+from strandline.partition.producers import Producers
+from strandline.transactions.shard import TransactionShard
+from strandline.transactions.transaction import Transaction
+
+Patch = pytest.MonkeyPatch
+Rule = Callable[[Patch], None]
+
+
+# Replication
+
+
+def watermark_is_the_leader_s_end(patch: Patch) -> None:
+    patch.setattr(leader, "high_watermark", max)
+
+
+def followers_cut_nothing(patch: Patch) -> None:
+    patch.setattr(replica_fetcher, "truncation_point", lambda entries, end, epoch, end_offset: end)
+
+
+def nobody_lags(patch: Patch) -> None:
+    patch.setattr(PartitionLeader, "lagging", lambda self, lag_max_s, now: ())
+
+
+def too_few_in_sync_are_enough(patch: Patch) -> None:
+    patch.setattr(PartitionLeader, "is_below_minimum", lambda self, minimum: False)
+
+
+# Elections
+
+
+def any_replica_may_lead(patch: Patch) -> None:
+    original = PartitionChange.__init__
+
+    def allow(self: PartitionChange, *arguments: object, **keywords: object) -> None:
+        original(self, *arguments, **{**keywords, "election": UNCLEAN})  # type: ignore[arg-type]
+
+    patch.setattr(PartitionChange, "__init__", allow)
+
+
+def the_last_in_sync_leads(patch: Patch) -> None:
+    original = PartitionChange._elect
+
+    def elect(self: PartitionChange, replicas: tuple[int, ...], *more: tuple[int, ...]) -> tuple[int, bool]:
+        return original(self, tuple(reversed(replicas)), *more)
+
+    patch.setattr(PartitionChange, "_elect", elect)
+
+
+def refused_addresses_prove_nothing(patch: Patch) -> None:
+    async def is_gone(*_: object) -> bool:
+        return False
+
+    patch.setattr(controller_runtime, "is_gone", is_gone)
+
+
+def silent_brokers_stay(patch: Patch) -> None:
+    patch.setattr(ControllerRuntime, "_check_sessions", lambda self: None)
+
+
+# Producers and transactions
+
+
+def repeated_batches_are_appended(patch: Patch) -> None:
+    patch.setattr(Producers, "check", lambda self, header, guard=None: None)
+
+
+def fenced_producers_are_let_in(patch: Patch) -> None:
+    """Neither the coordinator nor the partition looks at the epoch."""
+
+    def known(self: TransactionShard, transactional_id: str, identity: ProducerIdAndEpoch) -> Transaction:
+        return self.transactions[transactional_id]
+
+    patch.setattr(Producers, "check_epoch", lambda self, producer_id, epoch: None)
+    patch.setattr(TransactionShard, "_known", known)
+
+
+def open_transactions_are_shown(patch: Patch) -> None:
+    patch.setattr(OpenTransactions, "last_stable_offset", lambda self, high_watermark: high_watermark)
+
+
+# Groups
+
+
+def commits_are_dropped(patch: Patch) -> None:
+    patch.setattr(GroupOffsets, "put", lambda self, changes: None)
+
+
+def static_members_are_new_members(patch: Patch) -> None:
+    """Whoever comes back with an instance id makes the group rebalance."""
+
+    def replaced(self: ClassicGroupProtocol, group, request, caller, member_id, token, now, result):  # type: ignore[no-untyped-def]
+        group.remove(group.static_members[request.group_instance_id])
+        return self._add(group, request, caller, member_id, token, now, result)
+
+    patch.setattr(ClassicGroupProtocol, "_replace_static", replaced)
+
+
+# Clients
+
+
+def clients_never_ask_again(patch: Patch) -> None:
+    """Metadata is fetched once."""
+    original = ClusterClient.request_update
+
+    def request_update(self: ClusterClient) -> None:
+        if not self.metadata.topics:
+            original(self)
+
+    patch.setattr(ClusterClient, "request_update", request_update)
+
+
+def any_metadata_makes_members_rejoin(patch: Patch) -> None:
+    patch.setattr(ClassicMembership, "metadata_changed", lambda self: self.enforce_rebalance("of the mutant"))
