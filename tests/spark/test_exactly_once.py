@@ -238,7 +238,7 @@ def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
         write_atomically(bad, bootstrap, name=made)
     assert values() == []
     monkeypatch.setattr(BatchTransaction, "commit", answer_lost(BatchTransaction.commit))
-    with pytest.raises(UnknownOutcomeError, match="Look before"):
+    with pytest.raises(UnknownOutcomeError, match="Check that before"):
         write_atomically(rows, bootstrap, name=made)
     assert values() == list(range(0, 20, 2))
     assert sorted(int(row.value) for row in rows_of(bootstrap, f"{made}-2", 1)) == list(range(1, 20, 2))
@@ -276,7 +276,7 @@ def test_a_query_with_state_goes_on_behind_a_batch_that_is_skipped_but_not_over_
     assert values() == [3, 5]
     forget("commits", 1)
     forget("offsets", 1)  # as in a copy of the checkpoint from before batch 1
-    with pytest.raises(Exception, match="planned the batch anew"):
+    with pytest.raises(Exception, match="planned the batch again"):
         run(2, 1)
     assert values() == [3, 5]
     wait_until(lambda: len(closed) == 3, 60)  # what each query had open

@@ -140,4 +140,4 @@ def test_a_value_is_one_json_object_and_nothing_else(spark: Any, tmp_path: Path,
     assert [row["_value"].decode() for row in found if row["_failure"] is None] == good
     assert {row["id"] for row in found if row["_failure"] is None} == {1}
     errors = {row["_failure"]["error"] for row in found if row["_failure"] is not None}
-    assert errors == {"the value is no JSON object that fits the schema"}
+    assert errors == {"the value is not a JSON object that fits the schema"}

@@ -155,7 +155,7 @@ def test_avro_is_decoded_and_what_is_none_is_a_dead_letter(
     assert letters.keys() == {b"\x02\x05", nobody, None}
     assert letters[nobody]["dlq.stage"] == b"rule known"
     assert letters[b"\x02\x05"]["dlq.stage"] == b"decode"
-    said = b"the value is no Avro of the schema: customer: a branch that the union does not have"
+    said = b"the value is not Avro of the schema: customer: a branch that the union does not have"
     assert letters[b"\x02\x05"]["dlq.error"] == said
 
 
@@ -184,7 +184,7 @@ def test_the_writers_schema_may_change_in_the_middle_of_a_stream(
     expected += [{"id": number + 100, "tags": ["new"], "amount": number / 2} for number in range(10, 20)]
     assert found == expected
     (letter,) = rows_of(bootstrap, f"{topic}.dlq", 1)
-    said = b"the value is no Avro of the schema: there is no schema 3 among those that are given"
+    said = b"the value is not Avro of the schema: there is no schema 3 among those that are given"
     assert dict(letter.headers)["dlq.error"] == said
 
 

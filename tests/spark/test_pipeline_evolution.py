@@ -66,5 +66,5 @@ def test_json_fields_come_and_go_while_the_pipeline_goes_on(
     }
     assert {number: headers["dlq.error"] for number, headers in letters.items()} == {
         None: b"the field id is missing or null",
-        6: b"the value is no JSON object that fits the schema",
+        6: b"the value is not a JSON object that fits the schema",
     }

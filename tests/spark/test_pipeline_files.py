@@ -98,12 +98,12 @@ def test_files_come_out_once_and_new_ones_are_found(
         assert Counter((row["id"], row["name"]) for row in found) == expected(range(1, last + 1))
     letters = rows_of(bootstrap, f"{topic}.dlq", 1)
     said = Counter((letter.value, dict(letter.headers)["dlq.error"]) for letter in letters)
-    no_csv = b"the line is no CSV that fits the schema"
+    no_csv = b"the line is not CSV that fits the schema"
     assert said == Counter(
         {
             (b"x,csv", no_csv): 3,
             (b",csv", b"the field id is missing or null"): 3,
-            (b"{", b"the value is no JSON object that fits the schema"): 3,
+            (b"{", b"the value is not a JSON object that fits the schema"): 3,
             **{
                 (b'{"id":%d,"name":"parquet"}' % (number * 10 + 400), b"rule small is not met: id < 400"): 1
                 for number in (1, 2, 3)

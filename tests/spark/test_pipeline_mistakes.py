@@ -45,8 +45,18 @@ def written(directory: Path, text: str) -> Any:
         ),
         ("SELECT *", "SELECT max(id) AS id", 20, "is not supported for streaming aggregations"),
         ("SELECT *", "SELECT id, id AS ID", 20, "has the column 'id' twice"),
-        ("SELECT *", "INSERT INTO elsewhere SELECT *", 17, "no query but a statement (InsertIntoStatement)"),
-        ("SELECT *\n", "CREATE TABLE x AS SELECT *\n", 17, "no query but a statement (CreateTableAsSelect)"),
+        (
+            "SELECT *",
+            "INSERT INTO elsewhere SELECT *",
+            17,
+            "a statement (InsertIntoStatement) and not a query",
+        ),
+        (
+            "SELECT *\n",
+            "CREATE TABLE x AS SELECT *\n",
+            17,
+            "a statement (CreateTableAsSelect) and not a query",
+        ),
         ("    key: id", "    key: max(id)", 22, "MISSING_GROUP_BY"),
         ("    key: id", "    value: '*'", 22, "INVALID_USAGE_OF_STAR"),
         (
@@ -59,7 +69,7 @@ def written(directory: Path, text: str) -> Any:
             "    watermark:",
             "    rules: [{name: paid, check: amount}]\n    watermark:",
             13,
-            "sources.orders.rules.paid: this must be true or false, and is decimal(9,2)",
+            "sources.orders.rules.paid: this must be a condition (true or false), and is decimal(9,2)",
         ),
         ("topic: big-orders", "delta: table", 20, "needs a package that Spark does not have"),
     ],
@@ -133,16 +143,14 @@ def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: 
         if why is None:
             validate(spec, with_brokers=False, spark=spark)
             continue
-        with pytest.raises(SpecError, match=f"parquet out lies behind a rule of big, and .*{why}") as raised:
+        with pytest.raises(SpecError, match=f"parquet out comes after a rule of big, and .*{why}") as raised:
             validate(spec, with_brokers=False, spark=spark)
         assert raised.value.mistakes[0].line == spec.sinks[0].line
 
 
 def test_a_rule_of_chance_is_refused(spark: Any, tmp_path: Path) -> None:
     text = SPEC.replace("sinks:", "    rules: [{name: few, check: id < rand()}]\nsinks:")
-    with pytest.raises(
-        SpecError, match=r"spec.yaml:19: the answer of the rules of big can change, and Spark"
-    ):
+    with pytest.raises(SpecError, match=r"spec.yaml:19: the result of the rules of big can vary, and Spark"):
         validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
@@ -175,7 +183,7 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
     validate(written(tmp_path, named.replace("    key: id", "    partitions: 1")), with_spark=False)
     # Nobody listens there: the port is reserved.
     away = SPEC.replace("localhost:9092", "127.0.0.1:1\nclient: {default.api.timeout.ms: 1000}")
-    with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: 127.0.0.1:1 does not answer"):
+    with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: 127.0.0.1:1 does not respond"):
         validate(written(tmp_path, away), with_spark=False)
 
 

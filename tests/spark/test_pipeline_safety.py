@@ -199,7 +199,7 @@ def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
         .start()
     )
     if is_picked:
-        with pytest.raises(Exception, match="batch 0 is not written: the answer of the rules of joined"):
+        with pytest.raises(Exception, match="batch 0 is not written: the result of the rules of joined"):
             query.awaitTermination()
         assert written == []
     else:
@@ -271,7 +271,7 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
     versions = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert sorted(versions) == [f"{first}-1", f"{second}-0"]
     (tmp_path / "current.json").rename(tmp_path / "somebodys.json")
-    with pytest.raises(NoTableError, match=r"has somebodys\.json in it"):
+    with pytest.raises(NoTableError, match=r"contains somebodys\.json"):
         sink(spark.range(1), 0)
 
 

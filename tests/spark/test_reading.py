@@ -99,5 +99,5 @@ def test_a_topic_that_is_deleted_before_its_range_is_read_is_data_loss(
     admin.delete_topics([topic])
     rows += sum(batch.num_rows for batch in found)
     assert rows < 1000
-    with pytest.raises(DataLossError, match="no such partition"):
+    with pytest.raises(DataLossError, match="partition no longer exists"):
         list(read_range(wanted, options(bootstrap, topic)))

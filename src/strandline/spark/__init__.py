@@ -3,11 +3,11 @@
     spark = strandline.spark.session()
     spark.read.format("strandline").option("kafka.bootstrap.servers", "localhost:9092").option("subscribe", "orders")
 
-needs nothing but `pip install strandline[spark]`: PySpark finds the format by the name of the module
-`pyspark_strandline`. Everything here reaches brokers through `strandline.client`, so it works with Apache Kafka too.
+needs only `pip install strandline[spark]`: PySpark finds the format by the name of the module `pyspark_strandline`.
+Everything here reaches brokers through `strandline.client`, so it works with Apache Kafka too.
 
-Importing this sets PYSPARK_PYTHON to the interpreter that runs, where it is unset and no session runs: Spark would look
-the format up with whichever `python3` is first on PATH.
+Importing this package sets PYSPARK_PYTHON to the running interpreter if it is unset and no session exists. Otherwise
+Spark would look for the format with the `python3` that is first on PATH.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _choose_python() -> None:
 
 _choose_python()
 
-if not TYPE_CHECKING:  # a checker that sees this would let any name pass
+if not TYPE_CHECKING:  # a type checker that saw this function would accept any name
 
     def __getattr__(name: str) -> Any:
         """Loads a public name when it is used: Spark imports this package wherever it looks for data sources."""

@@ -1,8 +1,8 @@
 """Avro values as columns of a DataFrame, by the compiled decoder: no jar, and errors as values.
 
-There are two ways, with the same result. `format("strandline-avro")`, once `register` was called, decodes where records
-are read: values are in Arrow's memory in a Python process there anyway, and Spark gets columns instead of bytes.
-`decode_avro` decodes a column of any DataFrame, for which Spark has to send it to Python and back.
+There are two ways, with the same result. `format("strandline-avro")`, after `register` was called, decodes in the task
+that reads the records: the values are in Arrow's memory in a Python process there, and Spark gets columns instead of
+bytes. `decode_avro` decodes a column of any DataFrame. For that Spark has to send the column to Python and back.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def decode_avro(column: str, avro: AvroSource) -> Column:
         return pa.StructArray.from_arrays(_cached_decoder(avro).decode(values), names=[DECODED, ERROR])
 
     result = StructType([StructField(DECODED, _spark_type(avro)), StructField(ERROR, StringType())])
-    make_function: Any = arrow_udf  # its stubs know functions of a fixed number of columns only
-    # Otherwise Spark would put it into filters too, and decode everything twice.
+    make_function: Any = arrow_udf  # PySpark's stubs only know functions of a fixed number of columns
+    # Otherwise Spark would copy the call into filters too, and decode everything twice.
     function = make_function(decode, result).asNondeterministic()
     decoded: Column = function(column)
     return decoded

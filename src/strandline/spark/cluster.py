@@ -17,7 +17,7 @@ from strandline.client.sync.consumer import Consumer
 from strandline.spark.offsets import Offsets
 from strandline.spark.options import EARLIEST, LATEST, Bound, ConsumerStrategy, OptionError, ReadOptions
 
-# How much a consumer of the source fetches at once at most, unless kafka.* says otherwise.
+# The most bytes that a consumer of the source fetches at once, unless kafka.* says otherwise.
 _FETCH_BYTES: Final = 8 * 1024 * 1024
 # The user cannot change these: Spark keeps the offsets, and an offset that is gone must be noticed.
 _FIXED_SETTINGS: Final[dict[str, Any]] = {
@@ -26,11 +26,11 @@ _FIXED_SETTINGS: Final[dict[str, Any]] = {
     "allow.auto.create.topics": False,
 }
 
-# Settings of clients that a running query opens: it has found the brokers before, so a name server that is away for a
-# while must not end it.
+# Settings of the clients that a running query opens. The query has found the brokers before, so a name server that is
+# away for a while must not end it.
 RUNNING_QUERY_SETTINGS: Final = {"bootstrap.resolve.timeout.ms": "60000"}
 
-# How long a partition may be unknown until the driver checks whether it was deleted.
+# If a partition is unknown for this time, the driver checks whether it was deleted.
 _DELETED_CHECK_SECONDS: Final = 5.0
 
 
@@ -48,8 +48,8 @@ def admin_settings(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 class SourceAdmin(AdminCalls):
-    """The admin's calls about topics and groups. All of them take longer to load than everything else that a source
-    needs, and each query of Spark starts a process that loads it."""
+    """The admin's calls about topics and groups only: loading all admin calls takes longer than loading everything else
+    that a source needs, and Spark starts a process that loads them for each query."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         from strandline.client.admin.groups import GroupAdmin
@@ -58,7 +58,7 @@ class SourceAdmin(AdminCalls):
         class Engine(TopicAdmin, GroupAdmin):
             pass
 
-        # Here, and not above the class: the calls are loaded with the first query.
+        # The decorator is applied here and not above the class, so that the calls are loaded with the first query.
         calls_of(Engine)(type(self))
         super().__init__(lambda: Engine(settings))
 
@@ -82,7 +82,7 @@ class ClusterView:
     def close(self) -> None:
         """Closes the connections of all clients."""
         self._admin = self._consumer = None
-        self._clients.close()  # the second client too if closing the first raises
+        self._clients.close()  # closes the second client too if closing the first one raises
 
     @property
     def admin(self) -> SourceAdmin:
@@ -115,19 +115,20 @@ class ClusterView:
             raise
 
     def existing_partitions(self) -> list[TopicPartition]:
-        """Returns the same where named topics may have been deleted: the partitions that still exist."""
+        """Returns the same partitions as `partitions`, without those that no longer exist: named topics may have been
+        deleted."""
         strategy: ConsumerStrategy = self._options.strategy
         names = _topic_names(strategy)
         if strategy.pattern is not None:
             pattern = re.compile(strategy.pattern)
-            # Anywhere in the name, as Spark's format does.
+            # The pattern may match anywhere in the name, as in Spark's format.
             names = [name for name in self.admin.list_topics() if pattern.search(name)]
         try:
             return self._assigned(self._partitions_of(names))
         except KafkaError as error:
             if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-        # A topic that is gone says nothing about the others.
+        # One topic is gone; the others may still exist.
         return self._assigned([partition for name in names for partition in self._partitions_if_there(name)])
 
     def _assigned(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
@@ -166,8 +167,8 @@ class ClusterView:
         return dict(self.consumer.end_offsets(list(partitions)))
 
     def latest_existing(self) -> Offsets:
-        """Returns the same for the partitions that still exist. A consumer would wait for a topic that was deleted in
-        between, so the first attempt is short."""
+        """Returns the ends of the partitions that still exist. A consumer would wait for a topic that was deleted
+        meanwhile, so the first attempt is short."""
         while True:
             partitions = self.existing_partitions()
             try:

@@ -4,9 +4,9 @@ Java itself cannot be asked. Spark calls a Python source in Python processes of 
 python_streaming_source_runner), which have no gateway to the driver's JVM: Spark gives them neither its port nor its
 secret, and the driver's Python, which has both, runs none of our code between the user's options and these processes.
 
-Most patterns are the same in both languages. Names of topics are ASCII letters, digits, dots, underscores and dashes,
-so few of Java's classes of characters (`\\p{Alpha}`, `\\p{Lu}`) matter here. A pattern without a counterpart is
-refused: Python reads `[a-z&&[^x]]` as something else and says nothing.
+Most patterns are the same in both languages. Topic names have only ASCII letters, digits, dots, underscores and dashes,
+so few of Java's character classes (`\\p{Alpha}`, `\\p{Lu}`) matter here. A pattern that Python cannot express is
+refused, because Python would silently read `[a-z&&[^x]]` as something else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOWER: Final = "a-z"
 _UPPER: Final = "A-Z"
 _DIGIT: Final = "0-9"
 _PUNCTUATION: Final = "._\\-"
-# Java's classes of characters, as far as names of topics can have them.
+# Java's character classes, reduced to the characters that topic names can have.
 _CLASSES: Final = {
     **dict.fromkeys(("Lower", "Ll", "IsLl", "IsLowercase", "javaLowerCase"), _LOWER),
     **dict.fromkeys(("Upper", "Lu", "IsLu", "IsUppercase", "javaUpperCase"), _UPPER),
@@ -69,16 +69,16 @@ def _is_in_class(bracket: str, in_class: bool) -> bool:
     """True if the text after this bracket is inside a class of characters."""
     if bracket == "&&" or bracket.startswith("["):
         if in_class:
-            raise ValueError("classes of characters inside one another, as Java has them, are not known here")
+            raise ValueError("Java's nested character classes are not supported here")
         return bracket != "&&"
     return False
 
 
 def _class(name: str, *, is_negated: bool, in_class: bool) -> str:
     if name not in _CLASSES:
-        raise ValueError(f"the class \\p{{{name}}} is not known: write its characters in brackets")
+        raise ValueError(f"the class \\p{{{name}}} is not supported: write its characters in brackets")
     if not in_class:
         return f"[{'^' if is_negated else ''}{_CLASSES[name]}]"
     if is_negated:
-        raise ValueError(f"\\P{{{name}}} inside brackets is not known here: write its characters")
+        raise ValueError(f"\\P{{{name}}} inside brackets is not supported here: write its characters")
     return _CLASSES[name]

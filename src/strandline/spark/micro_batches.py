@@ -34,7 +34,7 @@ try:
     )
 
     HAS_ADMISSION_CONTROL = True
-except ImportError:  # PySpark before 4.2 asks for the latest offset and nothing else.
+except ImportError:  # PySpark before 4.2 asks only for the latest offset.
     HAS_ADMISSION_CONTROL = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# How long a batch waits for the commit to its group, and for how long no other is tried after one that failed: the
-# group's coordinator may be away for long, as where the offsets topic cannot be created because a broker is missing.
+# The time that a batch waits for the commit to its group, and the time without further attempts after a failed commit.
+# The group's coordinator may be away for long, for example if the offsets topic cannot be created because a broker is
+# missing.
 _COMMIT_TIMEOUT_SECONDS: Final = 5.0
 _COMMIT_RETRY_SECONDS: Final = 60.0
 # Options of admission control, which PySpark before 4.2 does not have.
@@ -110,17 +111,18 @@ class StreamReader(QuickAckOnArrival, DataSourceStreamReader, SupportsTriggerAva
         try:
             return offsets_to_json(self._view().latest_existing())
         except KafkaError as error:
-            # Spark only shows it: the next batch asks for the offsets that it needs.
+            # Spark only displays this value; the next batch asks for the offsets that it needs.
             _log.warning("the latest offsets are not reported: %s", error)
             return None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        # Spark asks where the query begins after this: an end of now could lie before a start at the latest offsets.
+        # Spark asks for the start of the query after this call. An end that is taken now could lie before a start at
+        # the latest offsets.
         self._is_available_now, self._available_now_end = True, None
 
     def _end_offsets(self) -> Offsets:
-        """Returns the ends of the partitions that exist. `_start_offsets` finds the missing ones, and knows what that
-        means."""
+        """Returns the ends of the partitions that exist. `_start_offsets` finds the missing ones and decides about
+        them."""
         if self._available_now_end is not None:
             return dict(self._available_now_end)
         ends = self._view().latest_existing()
@@ -177,8 +179,8 @@ class StreamReader(QuickAckOnArrival, DataSourceStreamReader, SupportsTriggerAva
         return read_partition(partition, self._options)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Commits the end of the batch to the user's consumer group, which only shows progress; Spark's checkpoint
-        counts."""
+        """Commits the end of the batch to the user's consumer group. The group only shows progress: Spark goes on from
+        its checkpoint."""
         group = self._options.commit_group
         if group is None or time.monotonic() < self._next_commit_at:
             return
@@ -187,7 +189,8 @@ class StreamReader(QuickAckOnArrival, DataSourceStreamReader, SupportsTriggerAva
                 group, offsets_from_json(end), timeout=_COMMIT_TIMEOUT_SECONDS
             )
         except Exception as error:
-            # Progress that is not shown must not end a query that makes it, nor hold it up; a later batch shows more.
+            # A failed commit must neither end nor delay the query: the group only shows progress, and a later batch
+            # commits more.
             _log.warning("offsets of group %s were not committed: %s", group, error)
             self._next_commit_at = time.monotonic() + _COMMIT_RETRY_SECONDS
 

@@ -71,7 +71,7 @@ def split_ranges(
     if records_max is not None:
         pieces = {index: -(-each.size // records_max) for index, each in enumerate(whole_ranges)}
     missing = (partitions_min or 0) - sum(pieces.values())
-    # One more piece for whichever has the largest pieces, while some can still be cut.
+    # The range with the largest pieces is cut into one more piece, as long as a range can still be cut.
     while missing > 0:
         index = max(pieces, key=lambda at: whole_ranges[at].size / pieces[at], default=None)
         if index is None or whole_ranges[index].size <= pieces[index]:
@@ -91,8 +91,8 @@ def _cut(whole: OffsetRange, count: int) -> list[OffsetRange]:
 
 
 def rate_limited(start: Offsets, end: Offsets, records_max: int) -> Offsets:
-    """Returns an end with about `records_max` offsets before it in all. Each partition has a share by the number of its
-    offsets, and at least one, so that none starves."""
+    """Returns an end with about `records_max` offsets before it in all. Each partition gets a share in proportion to
+    the number of its offsets, and at least one offset, so that none starves."""
     sizes = {partition: max(0, end[partition] - start.get(partition, end[partition])) for partition in end}
     total = sum(sizes.values())
     if total <= records_max:

@@ -1,8 +1,8 @@
 """The options of `format("strandline")`: names, defaults and rules of Spark's `kafka` format.
 
-Spark hands options over with names in lower case and values as text. A value that cannot stand is an `OptionError`
-whose text names the option and says what to do. Options that neither this nor Spark's own format knows are left alone,
-as Spark does, unless they look like a slip of the pen: then the right name is in the error.
+Spark hands options over with names in lower case and values as text. An invalid value is an `OptionError` whose text
+names the option and says what to do. Options that neither this format nor Spark's own knows are ignored, as Spark does,
+unless they look like a typing error: then the error has the right name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _READ_NAMES: Final = (
 )
 REGISTRY_PREFIX: Final = "registry."
 _WRITE_NAMES: Final = ("topic", "includeHeaders")
-# Names of Spark itself, which are no slips however similar they are to one of ours.
+# Names of Spark itself: they are no typing errors, however similar they are to one of ours.
 _SPARK_NAMES: Final = ("path", "checkpointlocation", "querytimeout", "outputmode", "queryname")
 
 # Settings that the source decides, and what to use instead.
@@ -71,7 +71,7 @@ _INT64_MAX: Final = (1 << 63) - 1
 
 
 class OptionError(ValueError):
-    """An option cannot stand; the text says what to do."""
+    """An option is invalid; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class WriteOptions:
 
 
 def read_options(options_by_name: Mapping[str, str], *, is_stream: bool) -> ReadOptions:
-    """Returns the options of one read; where it begins by default differs between batch and stream, as in Spark."""
+    """Returns the options of one read. The default start differs between batch and stream, as in Spark."""
     reader = _OptionReader(options_by_name, _READ_NAMES)
     start = _bound(reader, "starting", LATEST if is_stream else EARLIEST)
     end = _bound(reader, "ending", LATEST)
@@ -229,7 +229,7 @@ class _OptionReader:
                 continue
             close = _similar(name, lower)
             if close is not None:
-                raise OptionError(f"{name} is no option of the format strandline: did you mean {close}?")
+                raise OptionError(f"{name} is not an option of the format strandline: did you mean {close}?")
 
     def text(self, name: str, default: str = "") -> str:
         """Returns the text of an option."""
@@ -273,7 +273,7 @@ class _OptionReader:
 
 
 def _similar(name: str, known: Mapping[str, str]) -> str | None:
-    import difflib  # Only an unknown name needs it.
+    import difflib  # Only an unknown name needs this import.
 
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     return known[close[0]] if close else None
@@ -316,13 +316,13 @@ def _strategy(reader: _OptionReader) -> ConsumerStrategy:
 
 
 def _pattern(text: str) -> str:
-    from strandline.spark.java_pattern import to_python_pattern  # Few queries have one.
+    from strandline.spark.java_pattern import to_python_pattern  # Few queries have a pattern.
 
     try:
         pattern = to_python_pattern(text)
         re.compile(pattern)
     except (re.error, ValueError) as error:
-        raise OptionError(f"subscribePattern {text!r} is no regular expression: {error}") from error
+        raise OptionError(f"subscribePattern {text!r} is not a regular expression: {error}") from error
     return pattern
 
 

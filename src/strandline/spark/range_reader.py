@@ -1,8 +1,8 @@
 """Reads a range of one partition's offsets as Arrow record batches; tasks run this.
 
-The consumer copes with leaders that change and brokers that restart by itself, for as long as
-`kafkaConsumer.pollTimeoutMs` without a single record allows. Offsets that the log no longer has are data loss: an
-error, or skipped where `failOnDataLoss` is false.
+The consumer survives changes of leaders and restarts of brokers by itself, up to `kafkaConsumer.pollTimeoutMs` without
+a single record. Offsets that the log no longer has are data loss: they are an error, or are skipped if `failOnDataLoss`
+is false.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from strandline.spark.runtime.worker_setup import set_up_worker
 
 _log = logging.getLogger(__name__)
 
-# About how much goes to Spark's JVM at once, decompressed. Larger tables are slower: each is new memory on both sides.
+# Roughly the decompressed bytes that go to Spark's JVM at once. Larger tables are slower: each one is new memory on
+# both sides.
 _TABLE_BYTES: Final = 4 * 1024 * 1024
-# The first poll takes less: only the compressed size of its records is known.
+# The first poll takes less, because only the compressed size of its records is known.
 _FIRST_BYTES: Final = 512 * 1024
 _POLL_SECONDS: Final = 1.0
-# How long a log must end before the range does until that counts as loss: a new leader learns of its end late.
+# A log that ends before the range does counts as data loss only after this time: a new leader learns the end of its log
+# late.
 _LOSS_SECONDS: Final = 10.0
 
 
@@ -65,7 +67,7 @@ class _RangeReader:
         self._partition = TopicPartition(offset_range.topic, offset_range.partition)
         self._position = offset_range.start
         self._progress_at = time.monotonic()
-        self._row_bytes = 0.0  # on average, in the last table
+        self._row_bytes = 0.0  # average size of a row in the last table
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields the records of the range; the next table is decoded while Spark takes the last one."""
@@ -85,11 +87,11 @@ class _RangeReader:
                 next_table = None
                 self._note_progress(table, consumer.position(self._partition))
                 if self._position < offset_range.end and table.num_rows:
-                    next_table = self._begin_poll()  # decoded while Spark takes this table
+                    next_table = self._begin_poll()  # the next table is decoded while Spark takes this one
                 table = _rows_before(table, offset_range.end)
                 if table.num_rows:
                     yield spark_batch(table, include_headers=self._options.include_headers)
-                    # The time that Spark took for the table is not the brokers'.
+                    # The time that Spark took for the table does not count as waiting for brokers.
                     self._progress_at = time.monotonic()
         finally:
             if next_table is not None:
@@ -107,7 +109,7 @@ class _RangeReader:
             self._row_bytes = table.nbytes / table.num_rows
 
     def _limits(self) -> dict[str, int]:
-        """Returns how much to take at once: whole batches, up to a table's size or the end of the range."""
+        """Returns the limits of one poll: whole batches, up to a table's size or the end of the range."""
         rows = self._offset_range.end - self._position
         if not self._row_bytes:
             return {"max_rows": rows, "max_bytes": _FIRST_BYTES}
@@ -121,7 +123,7 @@ class _RangeReader:
         if idle < min(_LOSS_SECONDS, patience):
             return
         if self._is_gone():
-            self._skip_lost("there is no such partition any more", is_gone=True)
+            self._skip_lost("the partition no longer exists", is_gone=True)
             return
         end = self._consumer.end_offsets([self._partition])[self._partition]
         if end < self._offset_range.end and self._position >= end:
@@ -130,7 +132,7 @@ class _RangeReader:
             raise KafkaTimeoutError(
                 None,
                 f"no record of {self._partition} at offset {self._position} in {patience:.0f} s",
-                advice="see whether its leader is there; kafkaConsumer.pollTimeoutMs says how long to wait",
+                advice="check that its leader is available; kafkaConsumer.pollTimeoutMs is the time to wait",
             )
 
     def _is_gone(self) -> bool:

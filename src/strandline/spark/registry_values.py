@@ -1,8 +1,8 @@
 """Values of a schema registry in a DataFrame: decoded where records are read, or in a column; and encoded again.
 
-A registry that does not respond is waited for: that it is away says nothing about the records. What does not decode has
-null as its value, and a text that begins with the kind of the reason: `unknown-schema`, `not-framed`, `unusable-schema`
-or `undecodable`.
+A task waits for a registry that does not respond: its absence says nothing about the records. A value that cannot be
+decoded becomes null, with a text that begins with the kind of the reason: `unknown-schema`, `not-framed`,
+`unusable-schema` or `undecodable`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-# The columns after those of a record: the fields, and why there are none.
+# The columns after those of a record: the decoded fields, and the reason why there are none.
 DECODED: Final = "decoded"
 ERROR: Final = "decode_error"
 DATA: Final = "data"
@@ -45,7 +45,7 @@ FORMATS: Final = {"avro": AVRO, "json": JSON, "protobuf": PROTOBUF}
 
 
 def wait_for_registry(registry: SchemaRegistry, call: Callable[[SchemaRegistry], Any]) -> Any:
-    """The result of a call, however long the registry is away."""
+    """Returns the result of a call; while the registry is away the call is tried again."""
     return _waited(lambda: registry.blocking(call))
 
 
@@ -101,7 +101,8 @@ def source_schema(values: RegistryValues, *, include_headers: bool) -> Any:
 def with_decoded(
     batches: Iterator[pa.RecordBatch], values: RegistryValues, *, keep_headers: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yields batches with two columns more: DECODED and ERROR. They come with headers, which go if nobody asked."""
+    """Yields batches with two more columns, DECODED and ERROR. The batches come with headers, which are dropped unless
+    the user asked for them."""
     for batch in batches:
         decoded, errors = decode(values, batch.column("value"), batch.column("headers"))
         names = batch.schema.names if keep_headers else [n for n in batch.schema.names if n != "headers"]
@@ -128,7 +129,7 @@ def decode_column(value: str, headers: str, values: RegistryValues) -> Column:
 
     result = StructType([StructField(DECODED, spark_type(values)), StructField(ERROR, StringType())])
     make_function: Any = arrow_udf
-    # Otherwise Spark would put it into filters too, and decode everything twice.
+    # Otherwise Spark would copy the call into filters too, and decode everything twice.
     column: Column = make_function(decode_rows, result).asNondeterministic()(value, headers)
     return column
 

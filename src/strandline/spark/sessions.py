@@ -5,8 +5,8 @@
     spark = session("orders")                                            # on this machine
     spark = prepare(SparkSession.builder.appName("orders")).getOrCreate()  # a builder of one's own
 
-Both must come before the process has a session. Settings that somebody has made, in the environment or on the builder
-after `prepare`, stay.
+Both must be called before the process has a session. Settings that the user made in the environment, or on the builder
+after `prepare`, are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from strandline.spark.runtime.python_env import use_installed_python
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# How long Spark and its Python processes wait for one another; 15 s as shipped, which a busy machine exceeds.
+# The time that Spark and its Python processes wait for one another. Spark's default is 15 s, which a busy machine
+# exceeds.
 _CONNECT_SECONDS: Final = "120"
 _SOCKET_TIMEOUT: Final = "spark.python.authenticate.socketTimeout"
 SETTINGS: Final[Mapping[str, str]] = {
@@ -31,7 +32,7 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
 }
-# On one machine nobody else needs to reach the driver, and Spark's 200 tasks per shuffle are 190 too many.
+# On one machine no other host needs to reach the driver, and Spark's 200 tasks per shuffle are 190 too many.
 LOCAL_SETTINGS: Final[Mapping[str, str]] = {
     "spark.ui.enabled": "false",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -46,14 +47,14 @@ def prepare_process(*, is_local: bool) -> None:
     use_java()
     if is_local:
         use_installed_python()
-    # Otherwise Spark looks data sources up, and runs tasks, with whichever python3 is first on PATH.
+    # Otherwise Spark looks data sources up, and runs tasks, with the python3 that is first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", _CONNECT_SECONDS)
 
 
 def prepare(builder: Any) -> Any:
-    """The builder of a session, with time-outs that a busy machine keeps; the environment of this process is prepared
-    too. Use it for sessions with a master, a name and settings of one's own."""
+    """Returns the builder with timeouts that are long enough for a busy machine, and prepares the environment of this
+    process. Use it for a session with a master, a name and settings of your own."""
     prepare_process(is_local=False)
     return builder.config(
         "spark.python.authenticate.socketTimeout", SETTINGS["spark.python.authenticate.socketTimeout"]

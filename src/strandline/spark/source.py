@@ -1,7 +1,7 @@
 """`format("strandline")`: the data source that Spark calls, for batches and streams, reading and writing.
 
-Spark creates these objects in one Python process and uses copies of them in others, so they hold options and nothing
-that is open. Only the reader of a stream keeps connections, in the process in which Spark asks for offsets.
+Spark creates these objects in one Python process and uses copies of them in others, so they hold only options and no
+open connections. Only the reader of a stream keeps connections, in the process in which Spark asks for offsets.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class StrandlineSource(DataSource):
 
     def schema(self) -> Any:
         """Returns the columns of the source, as Spark asks before it asks for a reader. With the option `registry`
-        there are two more: the decoded value, and why there is none. The reader's schema is found out here, and Spark
-        keeps this object: it stays the same for as long as the query runs."""
+        there are two more: the decoded value, and the reason why there is none. The reader's schema is looked up here.
+        Spark keeps this object, so the schema stays the same as long as the query runs."""
         registry = registry_options(self.options)
         if registry is None:
             return self._record_columns()
@@ -104,7 +104,7 @@ class StrandlineSource(DataSource):
         rows."""
         own = self._record_columns()
         columns = ",".join(f"{field.name}{field.dataType.simpleString()}" for field in schema.fields)
-        if not columns.startswith(own.replace(" ", "")):  # Decoded ones follow.
+        if not columns.startswith(own.replace(" ", "")):  # Decoded columns follow.
             raise OptionError(
                 f"the columns are always {own}: leave .schema(…) out, and cast or decode them in the DataFrame"
             )
@@ -134,7 +134,7 @@ class BatchReader(QuickAckOnArrival, DataSourceReader):
         for partition in sorted(end):
             if partition in start and start[partition] > end[partition] and self._options.end.offset is None:
                 raise OptionError(
-                    f"{partition}: the starting offset {start[partition]} is behind the ending offset {end[partition]}"
+                    f"{partition}: the starting offset {start[partition]} is after the ending offset {end[partition]}"
                 )
         return plan_input_partitions(start, end, self._options)
 

@@ -39,5 +39,5 @@ def test_a_checkpoint_and_a_sink_that_cannot_be_made_are_told_with_their_lines(t
         assert path.read_text().splitlines()[checkpoint.line - 1].startswith("checkpoint:")
         assert "checkpoint: /proc/nope/checkpoint cannot be written: /proc" in checkpoint.text
         assert "sink parquet: file/below cannot be written" in sink.text
-        assert "is no directory; choose a directory" in sink.text
+        assert "is not a directory; choose a directory" in sink.text
         assert "Errno" not in str(raised.value)

@@ -47,9 +47,9 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             "amount: decimal(9, 2)",
             "ID: string",
             11,
-            "there is id already, and Spark does not tell them apart",
+            "there is id already, and Spark does not distinguish them",
         ),
-        ("name: big", "name: ORDERS", 15, "there is a stage of that name already"),
+        ("name: big", "name: ORDERS", 15, "a stage of that name exists already"),
         (
             "transforms:",
             "  Orders: {topic: o, decode: {format: raw}}\ntransforms:",
@@ -60,13 +60,13 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             "    watermark:",
             "    rules: [{name: paid, check: id > 0}, {name: paid, check: id > 1}]\n    watermark:",
             13,
-            "a rule of this stage has that name already",
+            "another rule of this stage has that name",
         ),
         ("topic: big-orders", "topic: orders", 20, "without end: choose another topic"),
-        ("topic: big-orders", "topic: __consumer_offsets", 20, "keep for themselves"),
-        ("topic: big-orders", "topic: strandline-spark-batches", 20, "keep for themselves"),
+        ("topic: big-orders", "topic: __consumer_offsets", 20, "is an internal topic"),
+        ("topic: big-orders", "topic: strandline-spark-batches", 20, "is an internal topic"),
         ("sinks:", "dead-letters: orders\nsinks:", 19, "dead-letters: orders is read by sources.orders"),
-        ("    watermark:", "    options: {Subscribe: o}\n    watermark:", 13, "say topic: in the source"),
+        ("    watermark:", "    options: {Subscribe: o}\n    watermark:", 13, "set topic: in the source"),
         (
             "    watermark:",
             "    options: {includeHeaders: no}\n    watermark:",
@@ -75,8 +75,8 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
         ),
         ("sources:", "spark: {master: nowhere}\nsources:", 4, "use local[*], local[N], spark://HOST:PORT"),
         ("checkpoint: checkpoint", 'checkpoint: "a\\0b"', 3, "a null character"),
-        ("checkpoint: checkpoint", "checkpoint: s3a://b/c", 3, "must be a directory of this machine"),
-        ("checkpoint: checkpoint", "checkpoint: ./spec.yaml/c", 3, "spec.yaml is a file, and no directory"),
+        ("checkpoint: checkpoint", "checkpoint: s3a://b/c", 3, "must be a directory on this machine"),
+        ("checkpoint: checkpoint", "checkpoint: ./spec.yaml/c", 3, "spec.yaml is a file and not a directory"),
         ("decimal(9, 2)", "map<int, string>", 11, "the keys of a JSON object are text: use map<string, …>"),
         ("decimal(9, 2)", "array<map<string, map<date, int>>>", 11, "the keys of a JSON object are text"),
         ("    key: id", "    partitions: 99999999999", 22, "must be a positive number, not '99999999999'"),
@@ -87,13 +87,13 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
             "    watermark:",
             "    rules: [{name: paid, check: amount > 0, retry: true}]\n    watermark:",
             13,
-            "the spec does not say when: add retry: {backoff: [10 seconds, 5 minutes]}",
+            "the spec has no delays: add retry: {backoff: [10 seconds, 5 minutes]}",
         ),
         (
             "sinks:",
             "retry: {backoff: 5 seconds}\nsinks:",
             19,
-            "has no rule that uses it: say retry: true in a rule",
+            "has no rule that uses it: set retry: true in a rule",
         ),
         ("sinks:", "retry: {backoff: [5 seconds, soon]}\nsinks:", 19, "must be like 10 seconds, not 'soon'"),
         ("sinks:", "retry: {}\nsinks:", 19, "must have 1 to 10 delays"),
@@ -106,17 +106,17 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
         ),
         ("    topic: orders", "    files: orders\n    start: latest", 7, "start is not known"),
         ("format: json", "format: avro", 10, "sources.orders.decode: a type without `type`"),
-        ("bigint not null", "bigit not null", 10, "'bigit' is no type of Spark: did you mean bigint?"),
+        ("bigint not null", "bigit not null", 10, "'bigit' is not a type of Spark: did you mean bigint?"),
         ("decimal(9, 2)", "decimal(9, 20)", 11, "a decimal has at most 38 digits"),
         ("column: at", "column: att", 13, "there is no column 'att': did you mean at?"),
         ("column: at", "column: id", 13, "the column id must be a timestamp, and is bigint"),
         ("delay: 1 hour", "delay: soon", 13, "must be like 10 minutes, not 'soon'"),
         ("from: big", "from: bigg", 20, "there is no stage 'bigg' before this: did you mean big?"),
         ("topic: big-orders", "parket: big", 20, "must have exactly one of topic, table, parquet"),
-        ("    topic: orders", "    files: orders", 5, "say dead-letters: TOPIC in the spec"),
+        ("    topic: orders", "    files: orders", 5, "set dead-letters: TOPIC in the spec"),
         ("    key: id", "    keys: id", 22, "sinks[0].keys is not known: did you mean key?"),
         ("    key: id", "    partitions: many", 22, "must be a positive number, not 'many'"),
-        ("name: big", "name: orders", 15, "there is a stage of that name already"),
+        ("name: big", "name: orders", 15, "a stage of that name exists already"),
         ("name: big", "name: big-one", 15, "cannot be a stage's name"),
         ("    watermark: {", "    dedupe: [id]\n    watermrk: {", 13, "needs a watermark in the same stage"),
         (
@@ -127,7 +127,7 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
         ),
         ("pipeline: orders", "pipeline: orders\nclient: {linger.ms: 5}", 2, "linger.ms"),
         ("localhost:9092", "localhost:nowhere", 2, "localhost:nowhere"),
-        ("localhost:9092", "${BROKERS}", 2, "${BROKERS}: there is no such variable in the environment"),
+        ("localhost:9092", "${BROKERS}", 2, "${BROKERS}: the environment has no such variable"),
         (
             "    topic: orders",
             "    topic: orders\n    options: {startingOffset: x}",
@@ -154,9 +154,9 @@ def test_a_spec_is_read_with_its_defaults(tmp_path: Path) -> None:
         ),
         ("sinks:", "dead-letters: dead letters\nsinks:", 19, "dead-letters: the topic name 'dead letters'"),
         ("sinks:", "sinks: 5\nmore:", 19, "sinks must be a list"),
-        ("amount > 10", "amount > \a10", 18, "this is no YAML: unacceptable character #x0007"),
-        ("    watermark:", "    options: &loop {a: [*loop]}\n    watermark:", 13, "is inside itself"),
-        ("checkpoint: checkpoint", "checkpoint: [", 5, "this is no YAML"),
+        ("amount > 10", "amount > \a10", 18, "this is not YAML: unacceptable character #x0007"),
+        ("    watermark:", "    options: &loop {a: [*loop]}\n    watermark:", 13, "contains itself"),
+        ("checkpoint: checkpoint", "checkpoint: [", 5, "this is not YAML"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path: Path, old: str, new: str, line: int, text: str) -> None:
@@ -221,7 +221,7 @@ def test_columns_of_an_avro_schema_are_known_without_spark(tmp_path: Path) -> No
         ("items: [null, string]", "items: [int, string]", 16, "a union may have one type and null"),
         ("items: [null, string]", "items: Order", 16, "Order is within itself"),
         ("name: id, type: long", "name: id, type: lng", 13, "there is no type 'lng' before this"),
-        ("name: id", "name: _value", 9, "the name is taken by the pipeline itself"),
+        ("name: id", "name: _value", 9, "the pipeline itself uses this name"),
         ("column: at", "column: id", 17, "the column id must be a timestamp, and is bigint"),
         (INLINE, "", 8, "schema is missing: give the Avro schema, or schema-file: order.avsc"),
         (INLINE, "      schema-file: none.avsc\n", 9, "none.avsc cannot be read"),
@@ -307,7 +307,7 @@ def test_rows_of_files_that_a_rule_behind_a_transform_refuses_have_a_topic_to_go
         "sinks: [{from: t, parquet: out}]\n"
     )
     ((line, why),) = mistakes_of(tmp_path, text)
-    assert (line, "say dead-letters: TOPIC in the spec" in why) == (4, True)
+    assert (line, "set dead-letters: TOPIC in the spec" in why) == (4, True)
     path = tmp_path / "spec.yaml"
     path.write_text(f"{text}dead-letters: dead\n")
     assert dead_letter_topics(load(path)) == {"dead": []}

@@ -67,7 +67,7 @@ def test_a_dedupe_on_the_way_is_refused(tmp_path: Path, stage: str) -> None:
     assert (
         line == text.splitlines().index("      - {name: known, check: region IS NOT NULL, retry: true}") + 1
     )
-    assert f"{stage} drops repetitions before it" in why
+    assert f"{stage} drops duplicates before this rule" in why
 
 
 def test_who_else_takes_from_the_way_is_refused(tmp_path: Path) -> None:

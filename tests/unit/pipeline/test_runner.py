@@ -42,7 +42,7 @@ def test_a_spark_that_has_given_up_is_told_with_where_to_look() -> None:
         "An error occurred while calling o26.newSession.\n: java.lang.IllegalStateException: "
         "Cannot call methods on a stopped SparkContext.\nThis stopped SparkContext was created at:\n"
     )
-    assert "see whether the master is up" in root_reason_of(RuntimeError(said))
+    assert "check that the master is running" in root_reason_of(RuntimeError(said))
 
 
 class Query:

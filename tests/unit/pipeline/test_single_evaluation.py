@@ -27,7 +27,7 @@ sinks:
   - {from: orders, parquet: orders}
 """
 READS = {"enriched": frozenset({"orders", "customers"}), "large": frozenset({"enriched"})}
-CHANGING = {"enriched": "its answer depends on chance"}
+CHANGING = {"enriched": "its result depends on chance"}
 
 
 def mistakes(directory: Path, sink: str, changing: dict[str, str]) -> list[tuple[int, str]]:
@@ -42,8 +42,8 @@ def mistakes(directory: Path, sink: str, changing: dict[str, str]) -> list[tuple
 )
 def test_a_sink_that_would_judge_for_itself_is_refused(tmp_path: Path, sink: str) -> None:
     ((line, why),) = mistakes(tmp_path, sink, CHANGING)
-    assert (line, "out lies behind a rule of enriched, and its answer depends on chance" in why) == (16, True)
-    assert "go into a topic" in why
+    assert (line, "out comes after a rule of enriched, and its result depends on chance" in why) == (16, True)
+    assert "into a topic" in why
 
 
 def test_before_the_rule_and_behind_rules_that_never_change_every_sink_is_free(tmp_path: Path) -> None:

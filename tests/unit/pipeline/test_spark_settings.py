@@ -13,9 +13,9 @@ from tests.unit.pipeline.specs import SPEC, mistakes_of
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ("executor.memory: 2g", "is no setting of Spark: their names begin with spark."),
-        ("spark.master: local[2]", "cannot be set here: say master: in spark"),
-        ("spark.app.name: x", "say pipeline: NAME"),
+        ("executor.memory: 2g", "is not a setting of Spark: their names begin with spark."),
+        ("spark.master: local[2]", "cannot be set here: set master: in spark"),
+        ("spark.app.name: x", "set pipeline: NAME"),
         ("spark.driver.memory: lots", "must be a size such as 2g or 800m, not 'lots'"),
         ("spark.driver.memory: 2048", "must be a size such as 2g or 800m, not '2048'"),
         ("spark.driver.memory: 2gb", "must be a size such as 2g or 800m, not '2gb'"),
@@ -28,9 +28,9 @@ from tests.unit.pipeline.specs import SPEC, mistakes_of
         ("spark.sql.adaptive.enabled: yes", "must be true or false, not 'yes'"),
         ("spark.sql.legacy.timeParserPolicy: LEGACI", "did you mean LEGACY?"),
         ("spark.jars: [a.jar, b.jar]", "must be text"),
-        ("spark.jars: 'hdfs://x/y.jar, /nowhere/a.jar'", "names /nowhere/a.jar, which is not there"),
-        ("spark.files: file:///nowhere/a.csv", "names file:///nowhere/a.csv, which is not there"),
-        ("spark.jars: nowhere-*.jar", "names nowhere-*.jar, which is not there"),
+        ("spark.jars: 'hdfs://x/y.jar, /nowhere/a.jar'", "names /nowhere/a.jar, which does not exist"),
+        ("spark.files: file:///nowhere/a.csv", "names file:///nowhere/a.csv, which does not exist"),
+        ("spark.jars: nowhere-*.jar", "names nowhere-*.jar, which does not exist"),
         ("spark.jars:", "has no value"),
         ("spark.jars: null", "has no value"),
     ],
@@ -100,8 +100,8 @@ def test_a_master_is_one_that_spark_knows(tmp_path: Path, master: str, is_one: b
 @pytest.mark.parametrize(
     ("trigger", "text"),
     [
-        ("every 0 seconds", "every 1 millisecond has one batch follow another"),
-        ("every 00 days", "every 1 millisecond has one batch follow another"),
+        ("every 0 seconds", "write every 1 millisecond to have one batch follow another"),
+        ("every 00 days", "write every 1 millisecond to have one batch follow another"),
         ("every -5 seconds", "use available-now, once, or every N seconds"),
         ("every 1.5 seconds", "use available-now"),
         ("every ² seconds", "use available-now"),
@@ -111,7 +111,7 @@ def test_a_master_is_one_that_spark_knows(tmp_path: Path, master: str, is_one: b
         ("5 seconds", "use available-now"),
         ("once, every 5 seconds", "use available-now"),
         ("{once: true, every: 5 seconds}", "must be text"),
-        ("once\ntrigger: every 5 seconds", "trigger is there twice"),
+        ("once\ntrigger: every 5 seconds", "trigger is given twice"),
     ],
 )
 def test_a_trigger_that_cannot_be_is_told(tmp_path: Path, trigger: str, text: str) -> None:
@@ -130,11 +130,14 @@ def test_a_trigger_is_an_interval(tmp_path: Path, trigger: str) -> None:
     ("option", "text"),
     [
         ("DATEFORMAT: ''", "is empty"),
-        ("mode: FAILFAST", "cannot be set: a value that cannot be read is a dead letter"),
-        ("Mode: PERMISSIVE", "cannot be set: a value that cannot be read is a dead letter"),
-        ("columnNameOfCorruptRecord: bad", "cannot be set: a value that cannot be read is a dead letter"),
+        ("mode: FAILFAST", "cannot be set: a value that cannot be read always becomes a dead letter"),
+        ("Mode: PERMISSIVE", "cannot be set: a value that cannot be read always becomes a dead letter"),
+        (
+            "columnNameOfCorruptRecord: bad",
+            "cannot be set: a value that cannot be read becomes a dead letter",
+        ),
         ("DateFormat: yyyy, dateformat: yyyy", "is DateFormat once more"),
-        ("timestampFormatt: yyyy", "is no option of Spark: did you mean timestampFormat?"),
+        ("timestampFormatt: yyyy", "is not an option of Spark: did you mean timestampFormat?"),
     ],
 )
 def test_an_option_of_a_decoder_that_cannot_be_is_told_with_its_line(
@@ -153,7 +156,7 @@ def test_an_option_of_a_decoder_that_cannot_be_is_told_with_its_line(
     ("setting", "text"),
     [
         ("transactional.id: mine", "each pipeline's checkpoint has its own"),
-        ("bootstrap.servers: 'other:1'", "say brokers: in the spec"),
+        ("bootstrap.servers: 'other:1'", "set brokers: in the spec"),
         ("transaction.timeout.ms: 5", "make batches smaller"),
         ("acks: 1", "a transaction needs acks=all, and not 1: leave it out"),
         ("enable.idempotence: false", "a transaction needs enable.idempotence=true, and not false"),
@@ -189,7 +192,10 @@ def test_a_sink_does_not_write_among_the_pipelines_own_letters(
         assert load(tmp_path / "spec.yaml", {}).sinks[0].target == target
         return
     ((line, said),) = mistakes_of(tmp_path, text)
-    assert (line, f"where the pipeline puts {what}, and nothing else may be in it" in said) == (21, True)
+    assert (line, f"where the pipeline puts {what}, and nothing else may be written to it" in said) == (
+        21,
+        True,
+    )
 
 
 def test_one_topic_for_all_dead_letters_is_no_sinks_and_others_are_free(tmp_path: Path) -> None:

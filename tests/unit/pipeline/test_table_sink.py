@@ -81,7 +81,7 @@ def test_a_directory_of_somebody_else_is_refused_before_anything_runs(tmp_path: 
     check()  # so much is left of a run that was killed in its first batch
     (table / "photos").mkdir()
     with pytest.raises(
-        SpecError, match=r"spec.yaml:20: .*out has photos in it and is no table of a pipeline"
+        SpecError, match=r"spec.yaml:20: .*out contains photos and is not a table of a pipeline"
     ):
         check()
     (table / "current.json").touch()

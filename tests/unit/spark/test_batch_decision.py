@@ -37,10 +37,10 @@ def test_the_marked_batch_is_skipped_and_the_one_behind_it_written() -> None:
     assert decided(None, 0) is Decision.WRITE
 
 
-def test_a_batch_that_was_planned_anew_is_neither_skipped_nor_written() -> None:
+def test_a_batch_that_was_planned_again_is_neither_skipped_nor_written() -> None:
     assert decided(marker(4, "one"), 4, fingerprint="one") is Decision.SKIP
     for new_lineage in (False, True):
-        with pytest.raises(LineageError, match="planned the batch anew"):
+        with pytest.raises(LineageError, match="planned the batch again"):
             decided(marker(4, "one"), 4, fingerprint="other", new_lineage=new_lineage)
     assert decided(marker(4), 4, fingerprint="one") is Decision.SKIP, "a marker of an older version"
     assert decided(marker(4, "one"), 4) is Decision.SKIP, "Spark does not let it be seen"

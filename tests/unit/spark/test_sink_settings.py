@@ -20,7 +20,7 @@ from strandline.spark.sink.exactly_once import ExactlyOnceSink, write_atomically
         ({"acks": 1}, "a transaction needs acks=all, and not 1"),
         ({"bootstrap.servers": "other:1"}, "the argument bootstrap_servers, which is h:1"),
         ({"key.serializer": "json"}, "keys are written as they are"),
-        ({"partitioner.class": "x"}, "rows are placed by their keys"),
+        ({"partitioner.class": "x"}, "rows are partitioned by their keys"),
     ],
 )
 def test_a_setting_of_the_sinks_own_is_refused(settings: dict[str, Any], text: str) -> None:

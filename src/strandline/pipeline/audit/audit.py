@@ -4,11 +4,11 @@ A ledger has a row for each acknowledged record: `id`, which no two records shar
 and `offset`; if order matters also `key` and `sequence`, which grows from record to record of a key. It is a topic of
 JSON values, or files of JSON lines or Parquet. The id of a record in the log is an SQL expression over its columns.
 
-Where the ledger's own topics are audited, a record must be where the producer was told. Where other topics are, such as
-those that a pipeline writes, an id must be somewhere in them.
+If the ledger's own topics are audited, a record must be at the offset that the ledger has for it. If other topics are
+audited, such as those that a pipeline writes, an id may be anywhere in them.
 
-Memory is bounded whatever the size: both sides are shuffled by id and merged sorted, then again by key for the order,
-and only counts by partition, with a few samples of each, reach the driver.
+Memory is bounded, however large both sides are: they are shuffled by id and merged sorted, then again by key to check
+the order. Only counts by partition reach the driver, with a few samples of each.
 
 The columns `told` (acknowledged) and `seen` (in the log) are also keys of the samples in the audit's JSON, so they keep
 their names.
@@ -28,19 +28,20 @@ if TYPE_CHECKING:
 
 LEDGER_SCHEMA: Final = "id string, topic string, partition int, offset bigint, key string, sequence bigint"
 TOPIC_PREFIX: Final = "topic:"
-# Samples are one of each of so many groups by hash, so that there are enough where two fall into one group.
+# Ids are divided by hash into this many groups for each sample, and each group gives one sample: there are enough
+# samples even if two wrong ids fall into one group.
 _GROUPS_PER_SAMPLE: Final = 4
 _FLAGS: Final = ("lost", "duplicated", "misplaced", "reordered", "unexpected", "unnamed")
 
 
 class AuditError(ValueError):
-    """The audit cannot be made; the text says what to do."""
+    """The audit cannot run; the text says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The arguments of an audit. `topics` are the audited topics; none stands for those that the ledger names.
-    `with_order` has the order checked if the ledger has sequences."""
+    """The arguments of an audit. `topics` are the audited topics; if it is empty, those that the ledger names. With
+    `with_order` the order is checked if the ledger has sequences."""
 
     ledger: str
     bootstrap_servers: str
@@ -57,7 +58,7 @@ def run_audit(spark: SparkSession, audit: Audit) -> AuditReport:
     from pyspark.sql import functions as f
 
     if audit.samples < 0:
-        raise AuditError(f"samples cannot be {audit.samples}: say how many are wanted, or 0")
+        raise AuditError(f"samples cannot be {audit.samples}: give a number of samples, or 0")
     ledger = _ledger(spark, audit)
     topics = audit.topics or _topics_of(ledger)
     log = _log(spark, audit, topics)
@@ -72,9 +73,7 @@ def run_audit(spark: SparkSession, audit: Audit) -> AuditReport:
     ]
     report = AuditReport.of(findings, topics=topics, samples_max=audit.samples, has_order=has_order)
     if not report.acknowledged:
-        raise AuditError(
-            f"the ledger {audit.ledger} has no record that was acknowledged: nothing can be held or broken"
-        )
+        raise AuditError(f"the ledger {audit.ledger} has no acknowledged record: there is nothing to audit")
     return report
 
 
@@ -93,7 +92,7 @@ def _ledger(spark: SparkSession, audit: Audit) -> DataFrame:
 
 
 def _completed(rows: DataFrame) -> DataFrame:
-    """Returns the ledger's columns, in their types; null where Parquet files do not have them."""
+    """Returns the ledger's columns in their types; columns that the Parquet files lack are null."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
@@ -113,7 +112,9 @@ def _completed(rows: DataFrame) -> DataFrame:
 def _topics_of(ledger: DataFrame) -> tuple[str, ...]:
     topics = tuple(sorted(row.topic for row in ledger.select("topic").distinct().collect() if row.topic))
     if not topics:
-        raise AuditError("the ledger names no topic: say which with --topic, or see whether it is empty")
+        raise AuditError(
+            "the ledger names no topic: name one with --topic, or check whether the ledger is empty"
+        )
     return topics
 
 
@@ -140,7 +141,8 @@ def _read(spark: SparkSession, audit: Audit, topics: tuple[str, ...]) -> DataFra
 
 
 def _checked(ledger: DataFrame, log: DataFrame, *, is_elsewhere: bool) -> DataFrame:
-    """Returns a row for each id: how often it was acknowledged and found, where, and what is wrong with it."""
+    """Returns a row for each id: how often it was acknowledged and found, at which offsets, and what is wrong with it.
+    An id is duplicated if the log has it more than once, or if the ledger has."""
     from pyspark.sql import functions as f
 
     nowhere = f.lit(None).cast("struct<topic: string, partition: int, offset: bigint>")
@@ -198,7 +200,7 @@ def _with_order(checked: DataFrame) -> DataFrame:
 
 
 def _summed(checked: DataFrame, samples: int) -> DataFrame:
-    """Returns counts by partition and by what is wrong, each with samples: the only rows that reach the driver."""
+    """Returns counts by partition and by kind of mistake, each with samples. Only these rows reach the driver."""
     from pyspark.sql import functions as f
 
     place = f.coalesce("place", "told_place")

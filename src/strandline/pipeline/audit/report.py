@@ -1,4 +1,5 @@
-"""The result of an audit, as values and as text. Everything but `unexpected` breaks a promise."""
+"""The result of an audit, as values and as text. Every kind of mistake but `unexpected` breaks the promise of the
+log."""
 
 from __future__ import annotations
 
@@ -10,10 +11,10 @@ BROKEN: Final = ("lost", "duplicated", "misplaced", "reordered", "unnamed")
 MEANINGS: Final = {
     "lost": "acknowledged, and not in the log",
     "duplicated": "in the log, or acknowledged, more than once",
-    "misplaced": "not where the producer was told",
-    "reordered": "behind a later record of its key",
+    "misplaced": "not at the offset of the acknowledgement",
+    "reordered": "after a later record of its key",
     "unnamed": "rows of the ledger without an id",
-    "unexpected": "in the log, and not acknowledged: a producer may not have heard of it",
+    "unexpected": "in the log, and not acknowledged: the acknowledgement may have been lost",
 }
 
 
@@ -111,7 +112,8 @@ class AuditReport:
 
 
 def _broken_counts(finding: AuditFinding) -> Iterable[tuple[str, int]]:
-    """Yields what is wrong, and with how many records: of a duplicated id those beyond the first."""
+    """Yields each kind of mistake with its number of records. Of a duplicated id the records after the first one
+    count."""
     if finding.unnamed:
         # The log may hold records for which the id's expression is null: they were not acknowledged.
         yield from ((name, count) for name, count in _unnamed(finding) if count)

@@ -1,5 +1,7 @@
-"""Dead letters as rows: a record that could not be decoded, or that a rule refuses, with why and where it came from. A
-record that is to be tried again is the same, in another topic and with the time when it is due.
+"""Writes dead letters as rows: records that could not be decoded, or that a rule refused, with the reason and their
+origin. A record that is to be tried again has the same form, in a retry topic and with the time when it is due. The
+column FAILURE decides which rows these are: `decoding.py` fills it for values, and `PipelinePlan._with_finish`
+(plan.py) for rules.
 
 Key, value and the record's own headers stay as they were; the pipeline's headers have the names that the client's dead
 letters have, and `dlq.stage`. So `strandline dlq redrive` puts them back.
@@ -16,12 +18,12 @@ from strandline.pipeline.plan.retries import failed_attempts
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# The column that is null, or says why the row is a dead letter.
+# The column that is null for a good row, and otherwise has the reason why the row is a dead letter.
 FAILURE: Final = "_failure"
 FAILURE_TYPE: Final = "struct<stage: string, error: string, is_retried: boolean>"
 STAGE: Final = "dlq.stage"
 OUTPUT: Final = "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
-_ERROR_CHARACTERS_MAX: Final = dlq.ERROR_BYTES_MAX // 4  # of up to four bytes each
+_ERROR_CHARACTERS_MAX: Final = dlq.ERROR_BYTES_MAX // 4  # a character has up to four bytes
 
 
 def failure(stage: str, error: str | Column, *, is_retried: bool = False) -> Column:
@@ -35,8 +37,8 @@ def failure(stage: str, error: str | Column, *, is_retried: bool = False) -> Col
 def dead_letter_records(
     rows: DataFrame, topic: str | None, pipeline: str, retry: RetryPolicy | None
 ) -> DataFrame:
-    """Returns the rows of a stage that have a failure, as they are written. `topic` is None where each source topic has
-    its own."""
+    """Returns the rows of a stage that have a failure, as records to be written. `topic` is None if each source topic
+    has a dead-letter topic of its own."""
     from pyspark.sql import functions as f
 
     attempt = f.lit(1) if retry is None else failed_attempts(f.col("_headers")) + 1

@@ -1,6 +1,6 @@
-"""Checks the options of decoders by Spark itself, which would find a wrong one only when it decodes the first value.
-
-A pattern of times that Spark cannot read is not even an error there: every time is null, and every value a dead letter.
+"""Has Spark check the options of decoders beforehand: it would find a wrong option only when it decodes the first
+value. A time pattern that Spark cannot read is not even an error then: every time is null, and every value becomes a
+dead letter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Spark's names and codes of errors, around the sentence that says what is wrong.
+# Spark's error names and codes, around the sentence that says what is wrong.
 _CONDITION: Final = re.compile(r"\A\[[\w.]+\]\s*|\s*SQLSTATE: .*")
 _HINT: Final = (
     "yyyy is the year, dd the day, SSS the fraction, and text stands between quotes, as in yyyy-MM-dd'T'HH:mm"
@@ -28,12 +28,12 @@ _HINT: Final = (
 
 
 def check_options(session: SparkSession, source: Source) -> None:
-    """Raises Spark's error about a decoder's options. Spark decodes a constant when it plans the query, and no job
+    """Raises Spark's error about a decoder's options. Spark decodes a constant while it plans the query, so no job
     runs."""
     from pyspark.sql import functions as f
 
     decode = {"json": f.from_json, "csv": f.from_csv}.get(source.decode.format)
-    # Lines of JSON are read as text first, which is what the source's own options are for.
+    # Lines of JSON are read as text first: the source's own options are for that.
     own = source.options if source.decode.format == "csv" else {}
     options = {**own, **source.decode.options}
     if decode is not None and options:
@@ -42,7 +42,7 @@ def check_options(session: SparkSession, source: Source) -> None:
 
 
 def time_pattern_mistakes(session: SparkSession, spec: Spec) -> list[Mistake]:
-    """Returns the mistakes in patterns such as `timestampFormat`, each with its line; Spark's parser of times judges
+    """Returns the mistakes in patterns such as `timestampFormat`, each with its line. Spark's own time parser judges
     them."""
     mistakes = []
     for source in spec.sources:
@@ -65,7 +65,7 @@ def _patterns(where: str, options: Mapping[str, str]) -> Iterator[tuple[str, Tex
 
 
 def _why_no_pattern(session: SparkSession, pattern: str) -> str | None:
-    """Returns what Spark says against a pattern; None if it takes it, or cannot be asked."""
+    """Returns Spark's reason for refusing a pattern; None if Spark accepts it, or cannot be asked."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -78,6 +78,6 @@ def _why_no_pattern(session: SparkSession, pattern: str) -> str | None:
         reason = " ".join(str(root_cause(error)).split())
         return _CONDITION.sub("", reason).rstrip(".")
     except Exception as error:
-        # These are no public names of Spark; where they are others, a bad pattern makes dead letters.
+        # These names of Spark are not public. If a version has other names, a bad pattern makes dead letters.
         _log.debug("patterns of times cannot be checked: %s", error)
     return None

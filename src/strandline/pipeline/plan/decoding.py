@@ -1,6 +1,5 @@
-"""Decodes the values of a source's records into columns, or says why that is not possible.
-
-The rows that come out have the source's columns, those of ORIGIN, and FAILURE, which is null where all went well.
+"""Decodes the values of a source's records into columns, or gives the reason why that is not possible. The resulting
+rows have the source's columns, those of ORIGIN, and FAILURE, which is null for a decoded value.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 
 AVRO_DECODED: Final = "_decoded"
 AVRO_ERROR: Final = "_decode_error"
-# Fields of the text in which a JSON value is read.
+# Fields of the JSON text into which a value is put before Spark reads it.
 _VALUES: Final = "values_of_the_record"
 _END: Final = "end_of_the_record"
-_NO_AVRO: Final = "the value is no Avro of the schema: "
+_NO_AVRO: Final = "the value is not Avro of the schema: "
 
 
 def decode_records(records: DataFrame, source: Source, *, waits: bool = True) -> DataFrame:
@@ -49,24 +48,26 @@ def decode_records(records: DataFrame, source: Source, *, waits: bool = True) ->
             columns = [f.col(f"{AVRO_DECODED}.*")]
             failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.col(AVRO_ERROR)))
         case "json":
-            # A generator lies in between so that the value is read once. Spark would put the expression into each
-            # filter that uses it, and each rule and required field would have the value read again.
+            # The generator in between has the value read once. Without it Spark would copy the expression into each
+            # filter that uses it, and would read the value again for each rule and each required field.
             records = records.select("*", f.inline(f.array(_from_json(source))))
             records = records.withColumn("_decoded", f.get(_VALUES, f.lit(0)))
             columns = _fields(source, "_decoded")
             has_value = f.col("_value").isNotNull()
             is_single = (f.size(_VALUES) == 1) & f.col(_END).isNotNull()
-            # A value that is no object at all, such as null, gives none.
+            # A value that is not an object, such as null, gives no element.
             is_single = is_single & f.col(CORRUPT).isNull() & f.col("_decoded").isNotNull()
             broken = ~f.coalesce(is_single, f.lit(False))
-            failures.append(_failed(has_value & broken, "the value is no JSON object that fits the schema"))
+            failures.append(
+                _failed(has_value & broken, "the value is not a JSON object that fits the schema")
+            )
             failures += _missing(source, "_decoded")
         case "avro":
             records, columns = _from_avro(records, source)
             failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.concat(f.lit(_NO_AVRO), AVRO_ERROR)))
         case "csv":
             columns = _fields(source, FIELDS)
-            failures.append(_failed(f.col(CORRUPT).isNotNull(), "the line is no CSV that fits the schema"))
+            failures.append(_failed(f.col(CORRUPT).isNotNull(), "the line is not CSV that fits the schema"))
             failures += _missing(source, FIELDS)
         case "parquet":
             columns = [f.col(f"{FIELDS}.*")] if not source.decode.columns else _fields(source, FIELDS)
@@ -83,8 +84,8 @@ def decode_records(records: DataFrame, source: Source, *, waits: bool = True) ->
 
 
 def _from_json(source: Source) -> Column:
-    """Returns the list of the objects in a value, and a sign after it. Spark reads the first value of a text and leaves
-    the rest unread, unless the value is inside another. The new line ends a comment, where those are allowed."""
+    """Returns the list of the objects in a value, and a mark after it. Spark reads the first JSON value of a text and
+    ignores the rest, unless that value is inside another one. The new line ends a comment, if comments are allowed."""
     from pyspark.sql import functions as f
 
     fields = [f"{quoted(each.name)} {each.type}" for each in source.decode.columns]
@@ -100,7 +101,7 @@ def _from_json(source: Source) -> Column:
 
 
 def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:
-    """Decodes Avro values; of a stream the source has decoded them already."""
+    """Decodes Avro values. The values of a stream were decoded by the source already."""
     assert source.decode.avro is not None
     if AVRO_DECODED not in records.columns:
         rows = records.withColumn("_found", decode_avro("_value", source.decode.avro))
@@ -109,7 +110,7 @@ def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Colu
 
 
 def _from_registry(records: DataFrame, source: Source, waits: bool) -> DataFrame:
-    """Decodes values of a registry; of a stream the source has decoded them already."""
+    """Decodes values of a schema registry. The values of a stream were decoded by the source already."""
     use = source.decode.registry
     assert use is not None
     if AVRO_DECODED in records.columns:
@@ -121,7 +122,7 @@ def _from_registry(records: DataFrame, source: Source, waits: bool) -> DataFrame
 
 
 def registry_reader(use: RegistryUse, *, waits: bool = True) -> RegistryValues:
-    """Returns how values are decoded, with the reader's schema of a source."""
+    """Returns the decoding options of a source, with its reader's schema."""
     schema = None if use.schema is None else Schema(use.schema, use.schema_type)
     return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message, waits=waits)
 
@@ -141,7 +142,7 @@ def _fields(source: Source, struct: str) -> list[Column]:
 
 
 def _missing(source: Source, struct: str) -> list[Column]:
-    """Returns the failures where a field is null that must not be."""
+    """Returns the failures of rows in which a required field is null."""
     from pyspark.sql import functions as f
 
     failures = []

@@ -1,4 +1,4 @@
-"""Encodes the rows of a stage with the schema of a sink. Rows that it refuses become dead letters."""
+"""Encodes the rows of a stage with the schema of a sink. Rows that do not fit the schema become dead letters."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ENCODED: Final = "_encoded"
 def encoded_rows(
     rows: DataFrame, sink: Sink, columns: Sequence[str], *, is_trial: bool
 ) -> tuple[DataFrame, DataFrame | None, Column]:
-    """Returns the rows that are written, those that are not, with FAILURE, and the column of values. A stage without
-    the columns of a record's origin cannot have dead letters: there a row that does not fit stops the query.
-    A trial registers no schema."""
+    """Returns the rows to write, the refused rows with FAILURE, and the column of values. A stage without the columns
+    of a record's origin cannot have dead letters: there a row that does not fit stops the query. A trial registers no
+    schema."""
     from pyspark.sql import functions as f
 
     use = sink.encode

@@ -1,8 +1,8 @@
 """Files as a source, for a backfill: lines of text, which are decoded as a record's value is, CSV, or Parquet.
 
-Rows have the columns of ORIGIN, as records of topics have; those of CSV and Parquet have their fields already, in a
-struct. A dead letter shows such a row as far as it is known: CSV's line if it could not be read, otherwise the row as
-CSV, or as JSON for Parquet.
+Rows have the columns of ORIGIN, as records of topics have. Rows of CSV and Parquet already have their fields, in a
+struct. The dead letter of such a row has the CSV line if it could not be read, otherwise the row as CSV, or as JSON for
+Parquet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The fields of a row that needs no decoding.
 FIELDS: Final = "_fields"
-# A file's name is all that is known of where a row came from.
+# Only the file's name tells the origin of a row.
 _ORIGIN: Final = (
     "CAST(NULL AS STRING) AS _topic",
     "CAST(NULL AS INT) AS _partition",
@@ -42,7 +42,7 @@ def file_rows(session: SparkSession, spec: Spec, source: Source) -> DataFrame:
                 **source.decode.options,
                 "mode": "PERMISSIVE",
                 "columnNameOfCorruptRecord": CORRUPT,
-                # Otherwise Spark parses a line only as far as somebody uses its columns.
+                # Without this option Spark parses a line only as far as its columns are used.
                 "columnPruning": "false",
             }
             reader = reader.options(**options).schema(", ".join([*fields, f"`{CORRUPT}` string"]))
@@ -73,5 +73,5 @@ def _inferred_schema(session: SparkSession, spec: Spec, source: Source, path: st
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
         where = f"sources.{source.name}: no columns are found in {source.files}"
-        text = f"{where}, and the spec has no schema for it: {reason}"
+        text = f"{where}, and the spec has no schema for them: {reason}"
         raise SpecError([Mistake(file=spec.file, line=source.line, text=text)]) from error

@@ -1,6 +1,5 @@
-"""Builds DataFrames from a spec's stages. An error of Spark about a text of the spec becomes a mistake with its line.
-
-Spark computes a stage that several sinks use for each of them; a source's records are counted once.
+"""Builds DataFrames from a spec's stages. If Spark refuses a text of the spec, the error becomes a mistake with the
+line of that text. Spark computes a stage once for each sink that uses it; a source's records are counted once.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class _StageMissingError(Exception):
 
 
 class _AvroSource(AvroTopicSource):
-    """The Avro source under a name of the pipeline's own: Spark refuses a name in a new session that the active session
-    has."""
+    """The Avro source under a name of the pipeline's own: Spark refuses to register a name in a new session that the
+    active session already has."""
 
     @classmethod
     def name(cls) -> str:
@@ -78,8 +77,9 @@ class _AvroSource(AvroTopicSource):
 
 
 class _TopicSource(StrandlineSource):
-    """The topic source, registered though Spark finds the format by itself: it would start a daemon of Python processes
-    for the format that it has found, and a second one for functions, each of which loads all that tasks need."""
+    """The topic source under a name of the pipeline's own, although Spark finds the format by itself. For a format that
+    it found by itself Spark would start one daemon of Python processes and another one for functions, and each of them
+    would load everything that tasks need."""
 
     @classmethod
     def name(cls) -> str:
@@ -87,7 +87,7 @@ class _TopicSource(StrandlineSource):
 
 
 class PipelinePlan:
-    """The stages of a spec in a session of their own, so that names of views meet nobody else's."""
+    """The stages of a spec in a session of their own, so that their view names do not clash with others."""
 
     def __init__(
         self,
@@ -97,19 +97,19 @@ class PipelinePlan:
         commit_group: str | None = None,
         mistakes: list[Mistake] | None = None,
     ) -> None:
-        """Raises SpecError for the first stage with a mistake. With `mistakes` it goes on: those of all stages are put
-        there, and `stages` lacks the wrong ones and all that read them."""
+        """Raises SpecError for the first stage with a mistake. With `mistakes` it goes on and adds the mistakes of all
+        stages to that list. Then `stages` lacks the wrong stages and all stages that read them."""
         silence_query_errors()
         self._is_trial = (
             mistakes is not None
-        )  # nothing is to run: no schema is registered, no registry waited for
+        )  # nothing will run: no schema is registered, and a registry that is away is an error
         self._spec = spec
         self._session = spark.newSession()
         self._commit_group = commit_group
         self._dead_letters: list[DataFrame] = []
-        self._sink_letters: dict[int, DataFrame] = {}  # by the line of a sink whose schema refuses rows
+        self._sink_letters: dict[int, DataFrame] = {}  # by the line of the sink whose schema refuses rows
         self._reads: dict[str, frozenset[str]] = {}
-        self._varying: dict[str, str] = {}  # by stage, why its rules may judge otherwise in another query
+        self._varying: dict[str, str] = {}  # by stage, the reason why its rules may have another result
         self._wrong_stages: set[str] = set()
         self.stages: dict[str, DataFrame] = {}
         self.has_nondeterministic_rules = False  # in the sense of `single_evaluation`
@@ -130,7 +130,7 @@ class PipelinePlan:
 
     @contextmanager
     def _collected(self, stage: str, mistakes: list[Mistake] | None) -> Iterator[None]:
-        """Notes the mistakes of a stage. One that only lacks a stage with a mistake has none of its own."""
+        """Collects the mistakes of a stage. A stage that only reads a wrong stage has no mistake of its own."""
         try:
             yield
         except _StageMissingError:
@@ -160,13 +160,14 @@ class PipelinePlan:
         return self._with_finish(rows, source.finish, where)
 
     def _records(self, source: Source) -> DataFrame:
-        """Returns the columns of ORIGIN, and perhaps more for `decode_records`."""
+        """Returns the columns of ORIGIN, and the decoded columns if the source has decoded values."""
         if source.files is not None:
             records = file_rows(self._session, self._spec, source)
         elif source.is_table:
             records = table_records(self._session, self._options(source)).where("key IS NOT NULL")
             records = last_row_per_key(records.selectExpr(*_ORIGIN_COLUMNS), ("_topic", "_key"))
-            return records.where("_value IS NOT NULL")  # A tombstone as the last record deletes the key.
+            # If the last record of a key is a tombstone, the key is deleted.
+            return records.where("_value IS NOT NULL")
         else:
             records = self._stream(source, self._options(source))
             if self._spec.is_retried(source):
@@ -186,9 +187,9 @@ class PipelinePlan:
         return options
 
     def _retried(self, source: Source) -> DataFrame:
-        """Returns the columns of ORIGIN of records that are due again."""
+        """Returns the columns of ORIGIN for the records in retry topics that are due."""
         policy = self._spec.retry
-        assert policy is not None, "somebody has asked whether it is retried"
+        assert policy is not None, "the caller has checked that it is retried"
         self._session.dataSource.register(RetrySource)
         delays = retry_delays_ms(policy, source.topics)
         options = {
@@ -206,7 +207,7 @@ class PipelinePlan:
             text = f"sources.{source.name}: max-records-per-batch needs PySpark 4.2 or newer: remove it, or upgrade"
             raise self._error(source.line, text)
         if source.decode.registry is not None:
-            # Spark would bury the reason in a traceback of another process.
+            # Without this check Spark would show the reason only in a traceback of another process.
             registry_reader(source.decode.registry, waits=not self._is_trial)
             options = {**options, **source.decode.registry.options()}
             self._session.dataSource.register(_TopicSource)
@@ -216,7 +217,8 @@ class PipelinePlan:
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
             return rows.selectExpr(*_ORIGIN_COLUMNS)
-        # Where records are read they are in Python already: decoding them there spares Spark the way and back.
+        # The task that reads records has them in Python already. Decoding them there saves Spark sending them to Python
+        # and back.
         self._session.dataSource.register(_AvroSource)
         options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
         rows = self._session.readStream.format(_AvroSource.name()).options(**options).load()
@@ -344,7 +346,7 @@ class PipelinePlan:
 
     @contextmanager
     def _mistakes_at(self, text: Text, where: str) -> Iterator[None]:
-        """Turns an error inside into a mistake of this text, with its line."""
+        """Turns an error that is raised inside into a mistake with the line of this text."""
         try:
             yield
         except (SpecError, _StageMissingError):
@@ -357,7 +359,9 @@ class PipelinePlan:
             line_match = _LINE.search(message)
             line = text.line + (int(line_match[1]) - 1 if line_match else 0)
             reason = _SQLSTATE.sub("", message.splitlines()[0]) if message else ""
-            if not reason or isinstance(error, KeyError | SystemExit):  # their text is no sentence
+            if not reason or isinstance(
+                error, KeyError | SystemExit
+            ):  # the text of these errors is not a sentence
                 reason = f"{type(error).__name__} {reason}".strip()
             table = _NO_TABLE.search(message)
             if table is not None and table[1] in self._wrong_stages:
@@ -374,7 +378,7 @@ def _counted(records: DataFrame, name: str) -> DataFrame:
 
 
 def _failure_of(rule: Rule, check: Column) -> Column:
-    """Returns null where the check is true; a check that is null has failed."""
+    """Returns null if the check is true, and a failure otherwise. A check that is null has failed."""
     from pyspark.sql import functions as f
 
     text = f"rule {rule.name} is not met: {' '.join(rule.check.split())}"
@@ -383,7 +387,7 @@ def _failure_of(rule: Rule, check: Column) -> Column:
 
 
 def load_function(spec: Spec, reference: Text) -> object:
-    """Returns the function of `module:function`, from beside the spec or from anywhere that Python looks. Raises
+    """Returns the function of `module:function`, which is looked for beside the spec and on Python's path. Raises
     SpecError."""
     module, _, name = reference.partition(":")
     if str(spec.directory) not in sys.path:
@@ -394,6 +398,6 @@ def load_function(spec: Spec, reference: Text) -> object:
         text = f"{reference} cannot be imported: {type(error).__name__}: {error}"
         raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)]) from error
     if not callable(function):
-        text = f"{reference} is no function"
+        text = f"{reference} is not a function"
         raise SpecError([Mistake(file=spec.file, line=reference.line, text=text)])
     return function

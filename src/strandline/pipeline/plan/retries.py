@@ -1,8 +1,8 @@
-"""Retry topics as a source: a record is read again when it is due, under the place where it was read first.
-
-A retry topic has one delay, so its records are due in the order in which they lie there: a batch ends before the first
-that is not due. Nobody waits for that one, and it is not passed over. Spark's own offsets say where to go on. A
-record's timestamp is when it was written, so brokers can say from which offset on records are younger than the delay.
+"""Retry topics as a source: a record is read again when it is due, with its original topic, partition and offset. A
+retry topic has one delay, so its records are due in the order of their offsets. A batch ends before the first record
+that is not due; no task waits for that record, and it is not skipped, because the next batch begins at Spark's own
+offsets. A record's timestamp is the time at which it was written, so brokers can tell the first offset whose record is
+younger than the delay.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class RetryReader(StreamReader):
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         due = self._due_ends(offsets_from_json(super().latestOffset(start, limit)))
-        # A clock that is set back makes nothing unread that was read.
+        # A clock that is set back must not make an end smaller than the start.
         before = {} if start is None else offsets_from_json(start)
         return offsets_to_json(
             {partition: max(offset, before.get(partition, offset)) for partition, offset in due.items()}
         )
 
     def _due_ends(self, ends: Offsets) -> Offsets:
-        """Returns the ends up to which records are due, of those before these ends."""
+        """Returns the offsets up to which records are due, at most these ends."""
         now_ms = time.time_ns() // 1_000_000
         not_due_from_ms = {partition: now_ms - self._delays_ms[partition.topic] + 1 for partition in ends}
         first = self._view().consumer.offsets_for_times(not_due_from_ms)
@@ -71,8 +71,8 @@ class RetryReader(StreamReader):
 
 
 def retry_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Returns those of the source's options that hold for its retry topics too. Retry topics are read from their
-    beginning wherever the source begins, and no batch waits for more of their records: each is due at its own time."""
+    """Returns the options of the source that its retry topics need too. Retry topics are always read from their
+    beginning, and no batch waits for more of their records, because each record is due at its own time."""
     inherited = {
         name: value
         for name, value in options.items()
@@ -82,7 +82,7 @@ def retry_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def failed_attempts(headers: Column) -> Column:
-    """Returns how many attempts at a record have failed, by its headers."""
+    """Returns the number of failed attempts at a record, from its headers."""
     from pyspark.sql import functions as f
 
     mine = f.filter(headers, lambda each: each["key"] == _ATTEMPT)
@@ -91,13 +91,14 @@ def failed_attempts(headers: Column) -> Column:
 
 
 def without_attempt_header(records: DataFrame) -> DataFrame:
-    """Returns records of a topic without the header of attempts: only in a retry topic does it count."""
+    """Returns records of a topic without the header of attempts, which has a meaning only in a retry topic."""
     return records.withColumn("_headers", _other_headers("_headers"))
 
 
 def as_source_records(rows: DataFrame, policy: RetryPolicy, topics: tuple[str, ...]) -> DataFrame:
-    """Returns rows of retry topics with the columns of ORIGIN: the places of the records that they were, and the number
-    of failed attempts among the headers. Topic and number come from the topic's name: headers can be anything."""
+    """Returns rows of retry topics with the columns of ORIGIN: the original topic, partition and offset of each record,
+    and the number of failed attempts as a header. The topic and that number come from the retry topic's name, because
+    headers can contain anything."""
     from pyspark.sql import functions as f
 
     numbered = {

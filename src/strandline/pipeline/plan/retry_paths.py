@@ -1,8 +1,8 @@
 """Checks that records can be tried again after a transform: they come back through their source, so every stage between
-the source and the rule that refused them sees them once more.
+the source and the refusing rule gets them a second time.
 
-1. A dedupe on the path would drop them as repetitions, and nobody would have them.
-2. Another stage or sink that takes rows from the path has them already, and would have them twice.
+1. A dedupe on the path would drop them as duplicates, and they would be lost.
+2. Another stage or sink that takes rows from the path already has them, and would get them twice.
 3. A topic that two sources read would bring them back to both.
 """
 
@@ -17,7 +17,7 @@ from strandline.pipeline.spec.yaml_lines import Mistake
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Reads = Mapping[str, frozenset[str]]  # by transform, the stages that it names
+Reads = Mapping[str, frozenset[str]]  # by transform, the names of the stages that it reads
 
 
 def stages_read(rows: DataFrame) -> frozenset[str]:
@@ -28,7 +28,7 @@ def stages_read(rows: DataFrame) -> frozenset[str]:
 def _views(node: Any) -> Iterator[str]:
     if node.nodeName() == "View":
         yield node.desc().identifier().table()
-        return  # what is below was named by that stage
+        return  # the plan below this node belongs to that stage
     children = node.children()  # Spark allows no stream in a subquery of an expression
     for at in range(children.size()):
         yield from _views(children.apply(at))
@@ -51,8 +51,9 @@ def _shared_topics(spec: Spec) -> Iterator[Mistake]:
             other = first.setdefault(topic, source.name)
             if other != source.name:
                 text = (
-                    f"sources.{source.name}: topic {topic} is read by sources.{other} too, and a record that is tried "
-                    "again would come back to both: let one of them read it, and transforms take from that"
+                    f"sources.{source.name}: topic {topic} is read by sources.{other} too, and a record that is "
+                    "tried again would come back to both: let only one source read it, and let transforms take from "
+                    "that source"
                 )
                 yield Mistake(file=spec.file, line=source.line, text=text)
 
@@ -68,8 +69,8 @@ def _path_mistakes(spec: Spec, reads: Reads, transform: Transform, rule: Rule) -
     for stage in path:
         if stage in deduped:
             yield mistake(
-                f"{stage} drops repetitions before it, and would drop the record when it comes again. Move watermark "
-                f"and dedupe from {stage} to {transform.name} or behind it"
+                f"{stage} drops duplicates before this rule, and would drop the record when it comes again. Move "
+                f"watermark and dedupe from {stage} to {transform.name} or to a later stage"
             )
     others = [
         (stage, f"transform {each.name}")

@@ -1,13 +1,13 @@
-"""Has a rule judge a record once: the record is in the output or among the dead letters, never in both or in neither.
-
-Output and dead letters are two filters over one plan, which Spark computes for each of them. Both have the same result
-unless it can change: after a table, a Python function, chance or the clock. Rules:
-1. In the query that writes into topics such a result lies after a shuffle that both filters read, and which Spark
-   therefore computes once for all who take from the stage. Nothing may differ below it: filters and the columns that
-   one side can do without stop at a generator, of whose columns none can be left out. Where Spark would not share it
-   nevertheless, the spec is refused, or at the latest the batch before anything of it is written.
-2. Any other sink is a query of its own, which would judge at another time than the one that writes dead letters: it is
-   refused. The console promises nothing, and shows what it sees.
+"""Has each rule evaluated once for a record: the record is in the output or among the dead letters, never in both or in
+neither. Output and dead letters are two filters over one plan, and Spark computes the plan for each of them. Both see
+the same result of a rule, unless that result can vary: after a table, a Python function, a random value or the clock.
+Rules:
+1. In the query that writes into topics, such a result is put before a shuffle that both filters read, so that Spark
+   computes it once for all readers of the stage. The plans below the shuffle must be equal. Therefore a generator
+   stands in between: Spark can neither move filters nor drop columns below it. If Spark would not share the shuffle all
+   the same, the spec is refused, or at the latest the batch, before anything of it is written.
+2. Any other sink is a query of its own, which would evaluate the rule at another time than the query that writes dead
+   letters: such a sink is refused. The console is allowed, because it promises nothing.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 # The prefix of the columns of a shuffle that serves output and dead letters.
 _SHUFFLE_PREFIX: Final = "judged."
 EVALUATED_TWICE: Final = (
-    "the answer of the rules of {stage} can change, and Spark computes it for the output and again for dead letters, "
-    "because of rows before them that are drawn by chance (rand, uuid) or picked (dropDuplicates): do that behind the "
+    "the result of the rules of {stage} can vary, and Spark computes it once for the output and once more for dead "
+    "letters, because rows before the rules are random (rand, uuid) or picked (dropDuplicates): do that after the "
     "rules, or in a pipeline of its own"
 )
 
 
 class EvaluatedTwiceError(RuntimeError):
-    """The rules of a batch could judge differently for output and dead letters."""
+    """The rules of a batch could have different results for the output and for dead letters."""
 
 
 def is_deterministic(rows: DataFrame) -> bool:
     """True if rules that are computed twice in a batch are known to have the same result."""
-    plan = _optimised(rows.select(FAILURE))  # without columns that it does not look at
+    plan = _optimised(rows.select(FAILURE))  # without the columns that the rules do not use
     return bool(plan.deterministic()) and not _has(rows, plan, "PYTHON_UDF")
 
 
 def evaluated_once(rows: DataFrame, stage: str) -> DataFrame:
-    """Returns the same rows, computed once for all who filter them. Those of a partition stay together, in the order in
-    which a task has read them."""
+    """Returns the same rows, computed once for all filters over them. The rows of a partition stay together, in the
+    order in which a task has read them."""
     from pyspark.sql import functions as f
 
-    names = rows.columns  # of which two may be the same
+    names = rows.columns  # two names may be the same
     numbered = rows.toDF(*(f"{_SHUFFLE_PREFIX}{stage}.{number}" for number in range(len(names))))
     columns = [f.col(f"`{name}`") for name in numbered.columns]
     topic, partition, headers = (columns[names.index(name)] for name in ("_topic", "_partition", "_headers"))
@@ -59,9 +59,9 @@ def evaluated_once(rows: DataFrame, stage: str) -> DataFrame:
 
 
 def stage_planned_twice(output: DataFrame) -> str | None:
-    """Returns a stage whose shuffle Spark would not take for one and the same wherever it is read; None if there is
-    none. That happens where its optimiser builds something of its own below it for each, and with chance, which a query
-    draws again for every place in its plan."""
+    """Returns a stage whose shuffle Spark would compute more than once; None if there is none. That happens if the
+    optimiser changes the plan below the shuffle for one of its readers, and with random values, which a query draws
+    again for every place in its plan."""
     first: dict[str, Any] = {}
     for stage, plan in _shuffles(_optimised(output)):
         is_drawn = _has(output, plan, "EXPRESSION_WITH_RANDOM_SEED")
@@ -71,7 +71,7 @@ def stage_planned_twice(output: DataFrame) -> str | None:
 
 
 class SingleEvaluationSink:
-    """Refuses a batch whose rules Spark computes twice: only the plan that Spark runs shows that for certain."""
+    """Refuses a batch whose rules Spark computes twice. Only the plan that Spark really runs shows that for certain."""
 
     def __init__(self, sink: Callable[[DataFrame, int], None]) -> None:
         self._sink = sink
@@ -95,8 +95,7 @@ def stage_computed_twice(df: DataFrame) -> str | None:
 
 
 def _exchanges(plan: Any) -> Iterator[str]:
-    """Yields the stages of the shuffles of `evaluated_once` that are computed; shuffles that are only read again are
-    not among them."""
+    """Yields the stages of the computed shuffles of `evaluated_once`, without shuffles that are only read again."""
     name = plan.nodeName()
     if name == "Exchange":
         column = plan.output().head().name()
@@ -124,19 +123,19 @@ def _shuffles(plan: Any) -> Iterator[tuple[str, Any]]:
 
 
 def why_result_varies(rows: DataFrame, finish: Finish) -> str | None:
-    """Returns why the rules may judge otherwise in another query; None if they do not."""
+    """Returns the reason why the rules may have another result in another query; None if they may not."""
     if any(rule.is_retried for rule in finish.rules):
-        return "it is tried again because its answer changes with time"
+        return "it is tried again because its result changes with time"
     if not is_deterministic(rows):
-        return "its answer depends on a table, a Python function or chance"
+        return "its result depends on a table, a Python function or a random value"
     is_timed = _has(rows, rows._jdf.queryExecution().analyzed(), "CURRENT_LIKE")
-    return "its answer depends on the clock" if is_timed else None
+    return "its result depends on the clock" if is_timed else None
 
 
 def varying_rule_mistakes(spec: Spec, reads: Reads, varying: Mapping[str, str]) -> list[Mistake]:
-    """Returns the mistakes of sinks that would judge at another time. `varying` says by stage why its rules may judge
-    otherwise in another query."""
-    varying_stage: dict[str, str] = {}  # by stage, the one before it, or itself, that has such rules
+    """Returns the mistakes of sinks that would evaluate a rule at another time. `varying` has, by stage, the reason why
+    its rules may have another result in another query."""
+    varying_stage: dict[str, str] = {}  # by stage, the stage that has such rules: itself, or one before it
     for stage in [*(each.name for each in spec.sources), *(each.name for each in spec.transforms)]:
         before = [varying_stage[each] for each in sorted(reads.get(stage, ())) if each in varying_stage]
         if stage in varying or before:
@@ -147,9 +146,10 @@ def varying_rule_mistakes(spec: Spec, reads: Reads, varying: Mapping[str, str]) 
             continue
         stage = varying_stage[sink.stage]
         text = (
-            f"{sink.kind} {sink.target} lies behind a rule of {stage}, and {varying[stage]}: this sink would ask at "
-            "another time than the query that writes dead letters, and a record could be in both or in neither. Let "
-            f"{sink.stage} go into a topic, and a pipeline of its own take it from there to {sink.kind}"
+            f"{sink.kind} {sink.target} comes after a rule of {stage}, and {varying[stage]}: this sink would "
+            "evaluate it at another time than the query that writes dead letters, and a record could be in both or "
+            f"in neither. Write {sink.stage} into a topic, and have a pipeline of its own take it from there to "
+            f"{sink.kind}"
         )
         mistakes.append(Mistake(file=spec.file, line=sink.line, text=text))
     return mistakes
@@ -162,7 +162,7 @@ def _optimised(rows: DataFrame) -> Any:
 
 
 def _has(rows: DataFrame, plan: Any, pattern: str) -> bool:
-    """True if an expression of this kind is anywhere in the plan; Spark notes the kinds in every node of it."""
+    """True if an expression of this kind is anywhere in the plan. Spark records the kinds in every node of a plan."""
     jvm: Any = rows.sparkSession.sparkContext._jvm
     patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
     return bool(plan.containsPattern(getattr(patterns, pattern)()))

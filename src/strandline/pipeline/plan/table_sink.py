@@ -1,12 +1,12 @@
 """Keeps a table of the last row per key from a stream of changes (CDC).
 
 The table is a directory of versions in Parquet and a file `current.json` that names one. A batch merges its changes
-into the current version, writes the next one beside it, and then replaces that file: readers see the one or the other.
-The file also names the query and the batch, so that a batch which Spark repeats is skipped. Rules:
-1. Of the query that wrote last the batch after the current one is written; of another query any, of a new table the
-   first one.
+into the current version, writes the next one beside it, and then replaces that file: readers see either version. The
+file also names the query and the batch, so that a batch that Spark repeats is skipped. Rules:
+1. From the query that wrote last, only the batch after the current one is written. From another query any batch is
+   written, and into a new table the first one.
 2. The current batch itself is skipped if it is the same by its fingerprint.
-3. Everything else is refused: one of checkpoint and table is older than the other, and changes would be lost.
+3. Everything else is refused: either the checkpoint or the table is older than the other, and changes would be lost.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ if TYPE_CHECKING:
 
 _CURRENT: Final = "current.json"
 _NEW: Final = f"{_CURRENT}.new"
-# A version is named by the query that wrote it, whose id is a UUID, and the batch.
+# A version's name has the id of the query that wrote it, a UUID, and the number of the batch.
 _VERSION: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+")
 
 
 class NoTableError(RuntimeError):
-    """The directory has something in it that is no table of a pipeline, and must stay as it is."""
+    """The directory has files that are not a table of a pipeline, and must stay unchanged."""
 
 
 class TableSink:
-    """The function that `foreachBatch` calls. `deleted` is an expression that is true for a change that removes its
-    key."""
+    """The function that `foreachBatch` calls. The expression `deleted` is true for a change that deletes its key."""
 
     def __init__(self, directory: str, keys: Sequence[str], deleted: str | None) -> None:
         self._directory = _local(directory)
@@ -52,11 +51,12 @@ class TableSink:
         if refusal is not None:
             raise NoTableError(refusal)
         if is_batch_written(current, query_id, batch_id, fingerprint, self._directory):
-            # A query that keeps state must have run every batch, or Spark does not go on after it.
+            # A query that keeps state must run every batch, or Spark does not continue after it.
             df.write.format("noop").mode("overwrite").save()
             return
         version = f"{query_id}-{batch_id}"
-        # Used twice below: computed twice it would be counted twice, and could differ where tables are joined.
+        # The rows are used twice below. If Spark computed them twice, it would count them twice, and both results could
+        # differ if tables are joined.
         changes = self._last_changes(df).persist()
         try:
             table = changes.where(f"NOT coalesce({self._deleted}, false)").select(
@@ -79,12 +79,12 @@ class TableSink:
         return last_row_per_key(changes, self._keys)
 
     def _table_columns(self, rows: DataFrame) -> list[str]:
-        """Returns the columns that the table has of the rows: without its keys the next batch could not be merged into
-        it."""
+        """Returns the columns of the rows that the table has, its keys included: the next batch is merged by them."""
         return [f"`{name}`" for name in rows.columns if name in self._keys or not name.startswith("_")]
 
     def _switch(self, current: dict[str, Any], before: str | None) -> None:
-        """Makes a version the current one. The version before stays for its readers; older ones go."""
+        """Makes a version the current one. The version before it is kept for its readers, and older ones are
+        deleted."""
         new = self._directory / _NEW
         new.write_text(json.dumps(current))
         os.replace(new, self._directory / _CURRENT)
@@ -114,37 +114,38 @@ def is_batch_written(
     there = f"the last one there is {other} {last}" if current else "there is no table"
     raise LineageError(
         f"Spark asks to write batch {batch_id} into {directory}, and {there}: checkpoint and table do not belong "
-        "together, as after one of them was deleted or restored from a copy. Restore the other one, too, or delete the "
-        "checkpoint of this query and the table's directory: then the table is made of all changes that the topics "
-        "still have. With the table left there they are merged into it, and rows stay whose deletion was compacted away"
+        "together, perhaps because one of them was deleted or restored from a copy. Restore the other one too, or "
+        "delete the checkpoint of this query and the table's directory: then the table is made of all changes that "
+        "the topics still have. If the table is not deleted, they are merged into it, and rows stay whose deletion "
+        "was compacted away"
     )
 
 
 def why_no_table(directory: str | Path) -> str | None:
-    """Returns why a table cannot be kept in this directory, because somebody else has something there; None if it
-    can."""
+    """Returns the reason why the directory cannot hold a table, such as files of somebody else; None if it can."""
     path = _local(str(directory))
     if not path.exists() or (path / _CURRENT).exists():
         return None
     if not path.is_dir():
-        return f"{path} is no directory"
-    # A run that was killed in its first batch leaves a version, and perhaps the new file that would have named it.
+        return f"{path} is not a directory"
+    # A run that was killed in its first batch leaves a version, and perhaps the temporary file that would have become
+    # `current.json`.
     others = sorted(
         each.name for each in path.iterdir() if each.name != _NEW and not _VERSION.fullmatch(each.name)
     )
     if not others:
         return None
     return (
-        f"{path} has {others[0]} in it and is no table of a pipeline: name an empty directory, or a new one"
+        f"{path} contains {others[0]} and is not a table of a pipeline: name an empty directory, or a new one"
     )
 
 
 def read_table(spark: SparkSession, directory: str | Path) -> DataFrame:
-    """Returns the current version of a table that a pipeline keeps."""
+    """Returns the current version of a table that a pipeline writes."""
     path = _local(str(directory))
     current = _current(path)
     if not current:
-        raise FileNotFoundError(f"{path} is no table of a pipeline, or nothing was written to it yet")
+        raise FileNotFoundError(f"{path} is not a table of a pipeline, or nothing was written to it yet")
     return spark.read.parquet(str(path / current["version"]))
 
 

@@ -1,7 +1,8 @@
 """A topic as a table: the last record of each key, read again for every batch.
 
 Spark plans a batch read of a Python source once for each DataFrame: a stream joined with it would see the topic as it
-was when the query began. So tasks find out themselves where partitions begin and end, each time that they run.
+was when the query began. So the tasks themselves look up the beginnings and ends of partitions, each time that they
+run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# The columns that a row must have beside its own, for the order of a key's rows.
+# The additional columns that a row must have, by which the rows of a key are ordered.
 POSITION_COLUMNS: Final = ("_topic", "_partition", "_offset", "_timestamp")
 
 
@@ -31,15 +32,15 @@ def table_records(session: SparkSession, options: Mapping[str, str]) -> DataFram
 def last_row_per_key(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Returns the last row of each key, by POSITION_COLUMNS.
 
-    Offsets say which is the last within a partition. A key moves to another one when its topic gets more partitions,
-    and between partitions only timestamps can say it. Rows of files, which have no offsets, come before all others.
+    Within a partition the offset tells which row is the last. A key moves to another partition when its topic gets more
+    of them, and between partitions only timestamps can tell. Rows of files have no offsets and come before all others.
     """
     from pyspark.sql import functions as f
 
     def last(of: DataFrame, columns: Sequence[str], order: Column) -> DataFrame:
         others = [name for name in rows.columns if name not in columns]
         rows_by_key = of.groupBy(*columns).agg(f.max_by(f.struct(*others), order).alias("row"))
-        # The columns themselves: Spark knows then how rows are spread and sorted, and does neither again.
+        # With the columns themselves Spark knows how the rows are distributed and sorted, and does neither again.
         return rows_by_key.select(*columns, "row.*")
 
     by_partition = list(dict.fromkeys((*keys, "_topic", "_partition")))

@@ -95,7 +95,7 @@ def _finish(finish: Finish) -> list[str]:
         for rule in finish.rules
     ]
     if finish.watermark is not None:
-        lines.append(f"watermark {finish.watermark[1]} behind {finish.watermark[0]}")
+        lines.append(f"watermark on {finish.watermark[0]}, delay {finish.watermark[1]}")
     if finish.dedupe:
         lines.append(f"one row per {', '.join(finish.dedupe)} within the watermark")
     return lines

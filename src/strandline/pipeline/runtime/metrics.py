@@ -8,7 +8,7 @@ from typing import Any, Final
 from strandline.telemetry.exposition import COUNTER, GAUGE, Family, labels
 
 _PREFIX: Final = "strandline_pipeline_"
-# By key of a query's totals: the metric's name, the label that its counts are by, and what it is.
+# By key of a query's totals: the metric's name, the label of its counts, and its help text.
 _COUNTERS: Final = {
     "records": ("records_total", "source", "Records read."),
     "written": ("written_total", "topic", "Records committed to topics."),
@@ -18,7 +18,7 @@ _COUNTERS: Final = {
 _GAUGES: Final = {
     "last_seconds": ("batch_seconds", "How long the last batch took."),
     "records_per_second": ("records_per_second", "The rate of the last batch."),
-    "lag": ("lag_records", "Records that are there and not read yet, at the last batch."),
+    "lag": ("lag_records", "Records in the topics that were not read yet, at the last batch."),
     "last_batch": ("last_batch", "The number of the last batch."),
 }
 

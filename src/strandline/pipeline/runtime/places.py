@@ -1,4 +1,4 @@
-"""The directories into which a pipeline writes: whether they can be made and written is found out before it runs."""
+"""Checks, before a pipeline runs, that its directories can be created and written."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from strandline.pipeline.spec.yaml_lines import Mistake, SpecError
 
 
 def check_places(spec: Spec) -> None:
-    """Raises SpecError where the checkpoint or the directory of a sink cannot be written. Nothing is left behind.
-
-    Places that are not on this machine are left to Spark.
+    """Raises SpecError if the checkpoint or the directory of a sink cannot be written. No file remains from the check.
+    Directories that are not on this machine are left to Spark.
     """
     places = [(spec.checkpoint_line, "checkpoint", spec.checkpoint)]
     places += [
@@ -33,12 +32,13 @@ def check_places(spec: Spec) -> None:
 
 
 def _why_unwritable(path: Path) -> str | None:
-    """Tries it: in the directory, or in the nearest one above it that is there."""
+    """Returns the reason why a directory cannot be written, or None. It tries to write in the directory, or in the
+    nearest existing one above it."""
     there = path.absolute()
     while not os.path.lexists(there):
         there = there.parent
     if not there.is_dir():
-        return f"{there} is no directory"
+        return f"{there} is not a directory"
     try:
         os.rmdir(tempfile.mkdtemp(prefix=".strandline-", dir=there))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How far a pipeline is: Spark's progress of each query and the sink's counts, as events and totals."""
+"""The progress of a pipeline: Spark's progress of each query and the sink's counts, as events and totals."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class QueryProgress:
         self._committed[batch] = rows
 
     def events(self, reported: list[Any]) -> list[dict[str, Any]]:
-        """Returns the events of batches that were not reported before."""
+        """Returns the events of the batches that were not reported before."""
         events = []
         for each in reported:
             progress = json.loads(each.json)
-            # Spark also reports that there was nothing to do, under the number of the batch to come.
+            # Spark also reports that there was nothing to do, under the number of the next batch.
             if progress["batchId"] <= self.last_reported or "addBatch" not in progress["durationMs"]:
                 continue
             self.last_reported = progress["batchId"]
@@ -109,7 +109,7 @@ class QueryProgress:
 
 
 def _lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """Returns how many records are there and not read yet; None where no source is a topic."""
+    """Returns the number of records that were not read yet; None if no source is a topic."""
     lags = [
         count_between(offsets_from_json(each["endOffset"]), offsets_from_json(each["latestOffset"]))
         for each in sources
@@ -119,5 +119,5 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
 
 
 def _are_offsets(value: Any) -> bool:
-    """True for offsets of topics, which are numbers by partition by topic; files have others."""
+    """True for offsets of topics, which are numbers by topic and partition. Files have offsets of another form."""
     return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())

@@ -1,7 +1,7 @@
 """The streaming queries of a pipeline: one for everything that goes into topics, one for each other sink.
 
-All that one query writes into topics, dead letters too, is one transaction per batch. Each query has a checkpoint of
-its own under the pipeline's; tables and Spark's file sink are exactly once by themselves.
+Everything that the query writes into topics, dead letters too, is one transaction per batch. Each query has a
+checkpoint of its own inside the pipeline's. Tables and Spark's file sink are exactly once by themselves.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TOPICS: Final = "topics"
 _CONSOLE_ROWS: Final = 20
-# By format, a class of its package, and the coordinates of that. The class is built on Spark's own: it cannot be loaded
-# where the package is for another version.
+# By format, a class of its package, and the package's Maven coordinates. The class extends one of Spark's, so it cannot
+# be loaded if the package is for another version of Spark.
 _PACKAGES: Final = {
     "delta": ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "io.delta:delta-spark_SPARK_2.13:VERSION"),
     "iceberg": (
@@ -44,7 +44,7 @@ class StopRequestedError(RuntimeError):
 
 
 class GatedSink:
-    """Writes batches until no further one may begin: the one under way is finished."""
+    """Writes batches until a stop is requested. The batch in progress is finished, and no further batch begins."""
 
     def __init__(self, sink: Callable[[DataFrame, int], None], stopping: threading.Event) -> None:
         self._sink = sink
@@ -68,7 +68,7 @@ class RunningQuery:
     progress: QueryProgress
     gate: GatedSink | None
     close: Callable[[], None] = lambda: None
-    last_batch: int | None = None  # the last one that may be written
+    last_batch: int | None = None  # the last batch that may be written
     restarts: int = 0
 
     def events(self) -> list[dict[str, Any]]:
@@ -77,12 +77,13 @@ class RunningQuery:
 
     @property
     def failure(self) -> Exception | None:
-        """The error with which the query ended, unless it was asked to end."""
+        """The error with which the query ended, unless a stop was requested."""
         error = self.query.exception()
         return None if error is None or (self.gate is not None and self.gate.has_refused) else error
 
     def restart(self) -> bool:
-        """Begins again at the checkpoint, if that can help and was not tried too often; true if it did."""
+        """Restarts the query at its checkpoint, if that can help and was not tried too often. True if it was
+        restarted."""
         error = self.failure
         if not is_transient(error) or self.restarts == RESTARTS_MAX:
             return False
@@ -98,9 +99,9 @@ class RunningQuery:
             self.close()
 
     def stop_between_batches(self) -> None:
-        """Stops the query after the batch that is under way; called until it has ended. A query that writes into topics
-        ends itself when its next batch comes. Of another's next batch Spark's file sink shows nothing if it is stopped
-        in the middle."""
+        """Stops the query after the batch in progress; called until the query has ended. A query that writes into
+        topics ends itself when its next batch comes. Other queries may be stopped in the middle of the next batch, of
+        which Spark's file sink then shows nothing."""
         if self.last_batch is None:
             self.last_batch = self.progress.last_reported + 1
         is_past = self.gate is None and self.progress.last_reported >= self.last_batch
@@ -125,7 +126,7 @@ def query_names(spec: Spec) -> dict[str, Sink | None]:
 
 
 def start_queries(spark: SparkSession, spec: Spec, stopping: threading.Event) -> list[RunningQuery]:
-    """Starts the queries of a pipeline; if one cannot start, stops those before it."""
+    """Starts the queries of a pipeline. If one cannot start, the queries before it are stopped."""
     for each in spec.sinks:
         check_package(spark, spec, each)
     running: list[RunningQuery] = []
@@ -159,8 +160,8 @@ def check_package(spark: SparkSession, spec: Spec, sink: Sink) -> None:
         )
     except Exception as error:
         text = (
-            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {coordinates} to "
-            "spark.settings, with the version that fits"
+            f"the sink {sink.kind} needs a package that Spark does not have: add spark.jars.packages: {coordinates} "
+            "to spark.settings, in the version for your Spark"
         )
         raise SpecError([Mistake(file=spec.file, line=sink.line, text=text)]) from error
     try:
@@ -209,7 +210,7 @@ def _start_sink(spec: Spec, plan: PipelinePlan, name: str, sink: Sink) -> Runnin
 def _running(
     spec: Spec, writer: Any, progress: QueryProgress, gate: GatedSink | None, table: str | None = None
 ) -> RunningQuery:
-    """Starts a query. `table` is one of a catalog, which is created if it is not there."""
+    """Starts a query. `table` is a table of a catalog, which is created if it does not exist."""
     name = progress.query
     writer = writer.queryName(f"{spec.name}-{name}")
     writer = writer.option("checkpointLocation", f"{spec.located(spec.checkpoint)}/queries/{name}")

@@ -18,9 +18,9 @@ def line_of(event: Mapping[str, Any]) -> str:
         case "batch":
             return _batch(event)
         case "restarted":
-            return f"{event['query']} begins again where it was: {event['error']}"
+            return f"{event['query']} begins again at its checkpoint: {event['error']}"
         case "stopping":
-            return "stopping after the batches that are under way"
+            return "stopping after the batches in progress"
         case kind:
             return "\n".join([f"pipeline {event['pipeline']} {kind}", *summary(event["queries"])])
 

@@ -1,8 +1,8 @@
 """Runs a pipeline until it ends, fails or is asked to stop, and reports its progress.
 
 The caller gets events, one dict each: `starting`, `topic created`, `started`, `batch`, `restarted`, `stopping`, and
-`finished`, `stopped` or `failed` with the totals. The same totals are in the state file of the checkpoint, which
-`status` reads and through which `stop` asks.
+`finished`, `stopped` or `failed` with the totals. The same totals are in the state directory of the checkpoint.
+`status` reads them there, and `stop` puts its request there.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Runner:
         self._began_at = _now()
 
     def request_stop(self) -> None:
-        """Asks the run to stop, from any thread or a signal's handler: no further batch begins, and `run` returns after
-        those under way."""
+        """Asks the run to stop, from any thread or a signal handler. No further batch begins, and `run` returns after
+        the batches in progress."""
         self._stopping.set()
 
     def run(self) -> Event:
@@ -66,7 +66,7 @@ class Runner:
             try:
                 return self._run()
             except PipelineFailedError:
-                raise  # published already, with its query
+                raise  # published before, with its query
             except BaseException as error:
                 self._publish({"event": "failed", "error": reason_of(error), **self._totals()})
                 raise
@@ -76,7 +76,7 @@ class Runner:
         check_topics(spec)
         for topic in create_topics(spec):
             self._publish({"event": "topic created", "topic": topic})
-        with ExitStack() as ends:  # each is closed, whatever another one raises
+        with ExitStack() as ends:  # each query is closed, whatever another one raises
             spark = self._shared_spark or session_of(spec)
             if self._shared_spark is None:
                 ends.callback(spark.stop)
@@ -104,7 +104,7 @@ class Runner:
                     is_stopping = True
                     self._stopping.set()
                     self._publish({"event": "stopping"})
-                    # A query that is not let begin a batch ends with an error, which Spark would print.
+                    # A query that may not begin a batch ends with an error, which Spark would print.
                     spark.sparkContext.setLogLevel("OFF")
                 for each in active:
                     each.stop_between_batches()

@@ -16,12 +16,12 @@ from strandline.spark.sessions import LOCAL_SETTINGS, SETTINGS, prepare_process
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A master on the same network answers at once; Spark itself would try for a minute and a half.
+# A master on the same network accepts a connection at once; Spark itself would try for a minute and a half.
 _MASTER_SECONDS: Final = 5.0
 
 
 class NoMasterError(ConnectionError):
-    """Nobody listens where the master of Spark should be."""
+    """No process listens at the address of the Spark master."""
 
 
 def session_of(spec: Spec) -> SparkSession:
@@ -38,7 +38,7 @@ def start_session(name: str, master: str, settings: Mapping[str, str]) -> SparkS
     is_local = master.startswith("local")
     prepare_process(is_local=is_local)
     if not {"SPARK_CONF_DIR", "SPARK_HOME"} & os.environ.keys():
-        # Somebody who has a Spark of their own has said what it logs.
+        # A user with a Spark installation of their own has configured its log.
         os.environ["SPARK_CONF_DIR"] = str(Path(__file__).parent / "conf")
     from pyspark.sql import SparkSession
 
@@ -60,7 +60,7 @@ def check_master(master: str) -> None:
     refused = []
     for text in master.removeprefix("spark://").split(","):
         address = parse_address(text)
-        assert address is not None, "a spec has it checked"
+        assert address is not None, "the reader of the spec has checked it"
         host, port = address
         try:
             socket.create_connection((host.strip("[]"), port), _MASTER_SECONDS).close()
@@ -68,5 +68,5 @@ def check_master(master: str) -> None:
         except OSError as error:
             refused.append(f"{text}: {error.strerror or error}")
     raise NoMasterError(
-        f"the master {master} does not answer ({'; '.join(refused)}): see whether it is up and has that address"
+        f"the master {master} does not respond ({'; '.join(refused)}): check that it is running and has that address"
     )

@@ -1,6 +1,6 @@
 """The state of a running pipeline in its checkpoint, for other processes: a lock, its progress, and a request to stop.
 
-The operating system releases the lock when its holder dies, however it dies: `is_running` is right after `kill -9`.
+The operating system releases the lock when its holder dies in any way, so `is_running` is right even after `kill -9`.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class StateDirectory:
         checkpoint = local_path(spec.located(spec.checkpoint))
         if checkpoint is None:
             raise NotLocalError(
-                f"the checkpoint {spec.checkpoint} is not on this machine, and a pipeline keeps its lock and its state "
-                "in it: use a directory"
+                f"the checkpoint {spec.checkpoint} is not on this machine, and a pipeline keeps its lock and its "
+                "state there: use a directory"
             )
         self.path = checkpoint / _FOLDER
         self._name = spec.name
@@ -47,7 +47,7 @@ class StateDirectory:
         """Holds the lock; raises AlreadyRunningError if another process has it."""
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / "lock").open("w") as file:
-            # A `status` that looks at this moment holds it too, for a moment.
+            # A `status` that runs at the same time holds the lock too, for a moment.
             for _ in range(_LOCK_ATTEMPTS):
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,23 +74,23 @@ class StateDirectory:
         return False
 
     def read(self) -> dict[str, Any]:
-        """Returns the state that was written last; empty if there is none. Also with a damaged file, as a power cut
-        leaves it, it can be said whether the pipeline runs."""
+        """Returns the state that was written last; empty if there is none. `is_running` needs no such file, so it is
+        right even if a power cut has damaged the file."""
         file = self.path / "state.json"
         state: Any = None
         try:
             state = json.loads(file.read_text())
         except FileNotFoundError:
             return {}
-        except ValueError:  # no JSON, or no UTF-8
+        except ValueError:  # not JSON, or not UTF-8
             pass
         if not isinstance(state, dict) or not {"pipeline", "state"} <= state.keys():
-            error = f"{file} is damaged: how far the pipeline was is not known, its checkpoint knows"
+            error = f"{file} is damaged: the progress is not known here, but the checkpoint knows it"
             return {"pipeline": self._name, "state": UNKNOWN, "error": error}
         return state
 
     def write(self, state: Mapping[str, Any]) -> None:
-        """Replaces the state at once or not at all, for readers in other processes."""
+        """Replaces the state atomically, for readers in other processes."""
         new = self.path / "state.json.new"
         new.write_text(json.dumps(state, indent=1))
         os.replace(new, self.path / "state.json")

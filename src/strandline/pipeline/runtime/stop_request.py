@@ -28,7 +28,7 @@ def status(spec: Spec) -> dict[str, Any]:
 
 
 def stop(spec: Spec, seconds_max: float) -> bool | None:
-    """Stops a pipeline; true if it has ended within that time, None if it did not run."""
+    """Stops a pipeline. True if it has ended within the timeout, None if it was not running."""
     directory = StateDirectory(spec)
     if not directory.is_running():
         return None

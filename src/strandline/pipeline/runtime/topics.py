@@ -17,10 +17,11 @@ from strandline.pipeline.spec.dead_letter_topics import dead_letter_topics, retr
 from strandline.pipeline.spec.spec import TOPIC_SINK, Sink, Source, Spec
 from strandline.pipeline.spec.yaml_lines import Mistake, SpecError, near
 
-# A person waits: unless the spec says otherwise, brokers have less time here than in a running pipeline.
+# A person waits for the result: unless the spec says otherwise, brokers have less time here than in a running pipeline.
 _API_TIMEOUT: Final = "default.api.timeout.ms"
 _API_TIMEOUT_MS: Final = "10000"
-# A week, Kafka's default retention: so long a pipeline may be stopped when records to try again are due.
+# A week, as Kafka's default retention: a pipeline may be stopped for that time without losing the records of its retry
+# topics.
 _RETENTION_AFTER_DELAY_MS: Final = 7 * 86_400_000
 
 
@@ -32,7 +33,7 @@ def check_topics(spec: Spec) -> None:
             existing = admin.list_topics()
             refused = [_why_refused(admin, existing, sink) for sink in _topic_sinks(spec)]
     except KafkaError as error:
-        text = f"brokers: {spec.brokers} does not answer: {error}"
+        text = f"brokers: {spec.brokers} does not respond: {error}"
         raise SpecError([Mistake(file=spec.file, line=spec.brokers_line, text=text)]) from error
     missing = [
         (
@@ -47,7 +48,7 @@ def check_topics(spec: Spec) -> None:
             sink.target_line,
             (
                 f"topic {sink.target} does not exist{near(sink.target, existing)}"
-                ": create it, or say `partitions: N` and the pipeline does"
+                ": create it, or set `partitions: N` and the pipeline creates it"
             ),
         )
         for sink in _topic_sinks(spec)
@@ -59,8 +60,8 @@ def check_topics(spec: Spec) -> None:
 
 
 def expiring_records(spec: Spec) -> list[Mistake]:
-    """Returns a warning for each topic that is read and has records older than its retention: they are deleted soon,
-    and nobody is told then."""
+    """Returns a warning for each source topic that has records older than its retention: brokers delete them soon,
+    without telling anybody."""
     warnings = []
     with Admin({_API_TIMEOUT: _API_TIMEOUT_MS, **spec.client}) as admin:
         for source, topic, line in _source_topics(spec):
@@ -93,7 +94,8 @@ def _expired_count(admin: Any, topic: str) -> int:
 
 
 def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, str] | None:
-    """Returns what brokers would say against the topic of a sink; nothing is created."""
+    """Returns the error with which brokers would refuse to create the topic of a sink; None if they would create it.
+    Nothing is created."""
     if sink.target in existing or sink.partitions is None:
         return None
     new_topic = NewTopic(name=sink.target, partitions=sink.partitions, configs=dict(sink.configs))
@@ -109,8 +111,8 @@ def _why_refused(admin: Any, existing: Iterable[str], sink: Sink) -> tuple[int, 
 
 
 def create_topics(spec: Spec) -> list[str]:
-    """Creates the sinks' topics that say how many partitions they want, and those of dead letters and retries, and
-    returns the new ones. Raises SpecError where brokers refuse the configs of a sink's topic."""
+    """Creates the topics of sinks that have `partitions`, and those of dead letters and retries, and returns the new
+    ones. Raises SpecError if brokers refuse the configs of a sink's topic."""
     with Admin(dict(spec.client)) as admin:
         existing = set(admin.list_topics())
         created = []
@@ -147,9 +149,9 @@ def _topic_sinks(spec: Spec) -> list[Sink]:
 
 
 def _create_dead_letter_topic(admin: Any, name: str, sources: Sequence[str], more: Mapping[str, str]) -> None:
-    """Creates a topic that takes records as large as each of its sources, with the pipeline's headers on top. One of
-    dead letters keeps them until somebody deletes them: retention must not remove records that nobody could handle. No
-    record replaces another with the same key, whatever the cluster's default is."""
+    """Creates a topic that accepts records as large as its sources do, plus the pipeline's headers. A dead-letter topic
+    keeps its records until somebody deletes them: retention must not remove records that could not be handled. The
+    topic is not compacted, whatever the cluster's default is."""
     partitions, configs = 1, {"cleanup.policy": "delete", **more}
     if sources:
         partitions = len(admin.describe_topics(sources[:1])[sources[0]].partitions)
@@ -162,5 +164,5 @@ def _create_dead_letter_topic(admin: Any, name: str, sources: Sequence[str], mor
 
 
 def _create(admin: Any, name: str, partitions: int, configs: dict[str, str]) -> None:
-    with suppress(TopicExistsError):  # somebody else was quicker
+    with suppress(TopicExistsError):  # another process was quicker
         admin.create_topic(name, partitions=partitions, configs=configs)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def validate(
     spec: Spec, *, with_brokers: bool = True, with_spark: bool = True, spark: SparkSession | None = None
 ) -> list[Mistake]:
-    """Raises SpecError, or returns warnings. Without `spark` a session is started if all checks before that passed, and
-    stopped."""
+    """Raises SpecError, or returns warnings. Without `spark` a session is started after all checks before it have
+    passed, and is stopped at the end."""
     for transform in spec.transforms:
         if transform.function is not None:
             load_function(spec, transform.function)
@@ -51,8 +51,8 @@ def validate(
 
 
 def analyse(spark: SparkSession, spec: Spec) -> PipelinePlan:
-    """Returns the plan, once Spark has agreed to all of it. Raises SpecError with the mistakes of all stages and
-    sinks: a start of Spark takes seconds."""
+    """Returns the plan after Spark has accepted all of it. Raises SpecError with the mistakes of all stages and sinks
+    together, because a start of Spark takes seconds."""
     mistakes: list[Mistake] = []
     plan = PipelinePlan(spark, spec, mistakes=mistakes)
     for sink in spec.sinks:
@@ -69,15 +69,15 @@ def analyse(spark: SparkSession, spec: Spec) -> PipelinePlan:
 
 
 def _check_sink(plan: PipelinePlan, spec: Spec, sink: Sink) -> None:
-    """Raises SpecError for what is wrong with one sink."""
+    """Raises SpecError if a sink has a mistake."""
     rows = plan.stages[sink.stage]
     if not rows.isStreaming:
         raise _mistake(
-            spec, sink, f"stage {sink.stage} has no stream in it: a pipeline needs a source that is none"
+            spec, sink, f"stage {sink.stage} reads only tables: a pipeline needs a source that is a stream"
         )
     twice = _twice(rows.columns) if sink.value is None and sink.kind != "console" else None
     if twice is not None:
-        text = f"stage {sink.stage} has the column {twice!r} twice, for Spark: give one of them another name"
+        text = f"stage {sink.stage} has the column {twice!r} twice, because Spark ignores case: rename one of them"
         raise _mistake(spec, sink, text)
     for name in (*sink.columns, *(POSITION_COLUMNS if sink.kind == TABLE_SINK else ())):
         if name not in rows.columns:
@@ -90,8 +90,8 @@ def _check_sink(plan: PipelinePlan, spec: Spec, sink: Sink) -> None:
 
 
 def _twice(names: Sequence[str]) -> str | None:
-    """Returns a name that is there twice, without regard to case. Those of the pipeline's own columns may be, as after
-    a join: they are not written."""
+    """Returns a column name that is there twice, ignoring case. The pipeline's own columns may be there twice, as after
+    a join, because they are not written."""
     own = [name.lower() for name in names if not name.startswith("_")]
     return next((name for name in own if own.count(name) > 1), None)
 

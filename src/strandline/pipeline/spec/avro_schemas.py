@@ -1,4 +1,4 @@
-"""Reads the Avro schemas of a spec, which stand in it or in files beside it, and says on which line one is wrong."""
+"""Reads the Avro schemas of a spec, in the spec or in files beside it, and reports mistakes with their lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SPARK_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LocatedSchema:
-    """A schema and where it stands. `shift` is the number of lines before the text in which the node was counted."""
+    """A schema and its position. `shift` is the number of lines of the file before the schema's text."""
 
     file: str
     root: yaml.Node
@@ -53,7 +53,7 @@ class _LocatedSchema:
     text: str
 
     def line_at(self, way: JsonPath) -> int:
-        """Returns the line of the node at the end of a way through the schema."""
+        """Returns the line of the node at the end of a path through the schema."""
         return self.shift + line_of(_node_at(self.root, way))
 
 
@@ -65,7 +65,7 @@ def read_avro(section: Section) -> tuple[AvroSource | None, tuple[Column, ...]]:
     if section.choice("framing", FRAMINGS, "none") == "registry":
         by_id = _registry_schemas(section)
         if writer is not None:
-            section.wrong("writer-schema", "has no place beside framing: registry: use writer-schemas")
+            section.wrong("writer-schema", "cannot be combined with framing: registry: use writer-schemas")
     if reader is None:
         return None, ()
     for each in (writer, *(schema for _, schema in by_id or ())):
@@ -82,7 +82,7 @@ def read_avro(section: Section) -> tuple[AvroSource | None, tuple[Column, ...]]:
 def _schema(section: Section, key: str, *, is_required: bool) -> _LocatedSchema | None:
     node, file = section.node(key), section.text(f"{key}-file")
     if node is not None and file is not None:
-        section.wrong(key, f"is there, and {key}-file too: one of them is enough")
+        section.wrong(key, f"and {key}-file are both given: give only one of them")
     if file is not None:
         return _from_file(section, file)
     if node is None:
@@ -106,7 +106,7 @@ def _registry_schemas(section: Section) -> list[tuple[int, _LocatedSchema]]:
     for schema_id, file in pairs.items():
         if natural(schema_id) is None:
             section.mistakes.add(
-                file.line, f"{section.where}.writer-schemas: {schema_id!r} is no number of a schema"
+                file.line, f"{section.where}.writer-schemas: {schema_id!r} is not the number of a schema"
             )
             continue
         schema = _from_file(section, file)
@@ -126,7 +126,7 @@ def _from_file(section: Section, file: Text) -> _LocatedSchema | None:
 
 
 def _from_text(section: Section, text: str, file: str, shift: int) -> _LocatedSchema | None:
-    """Reads a schema from JSON, which is YAML but for tabs; JSON has tabs between tokens only."""
+    """Reads a schema from JSON. JSON is YAML except for tabs, which JSON has only between tokens."""
     mistakes = Mistakes(file)
     root = parse(text.replace("\t", " "), mistakes)
     for each in mistakes.noted:
@@ -148,7 +148,7 @@ def _read(section: Section, root: yaml.Node, file: str, shift: int) -> _LocatedS
     except AvroSchemaError as error:
         _add(section, file, shift + line_of(_node_at(root, error.path)), f"{section.where}: {error}")
     except yaml.YAMLError as error:
-        _add(section, file, shift + line_of(root), f"{section.where}: this is no schema: {error}")
+        _add(section, file, shift + line_of(root), f"{section.where}: this is not a schema: {error}")
     finally:
         loader.dispose()
     return None
@@ -161,7 +161,7 @@ def _add(section: Section, file: str, line: int, text: str) -> None:
 
 
 def _node_at(node: yaml.Node, way: JsonPath) -> yaml.Node:
-    """Returns the deepest node on the way that is there."""
+    """Returns the deepest existing node on the path."""
     for step in way:
         inside: Sequence[yaml.Node] = ()
         if isinstance(node, yaml.MappingNode):

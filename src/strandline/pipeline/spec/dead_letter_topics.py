@@ -7,7 +7,7 @@ from strandline.pipeline.spec.spec import Spec
 
 
 def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
-    """Returns by dead-letter topic the source topics whose records it gets; none of those where all come from files."""
+    """Returns the source topics of each dead-letter topic; an empty list if all its records come from files."""
     topics: dict[str, list[str]] = {}
     for source in spec.sources:
         for topic in source.topics:
@@ -20,7 +20,7 @@ def dead_letter_topics(spec: Spec) -> dict[str, list[str]]:
 
 
 def retry_topics(spec: Spec) -> dict[str, str]:
-    """Returns by retry topic the source topic whose records are tried again there."""
+    """Returns the source topic of each retry topic."""
     if spec.retry is None:
         return {}
     return {
@@ -33,7 +33,7 @@ def retry_topics(spec: Spec) -> dict[str, str]:
 
 
 def retry_delays_ms(policy: RetryPolicy, topics: tuple[str, ...]) -> dict[str, int]:
-    """Returns by retry topic of these source topics how long a record waits there."""
+    """Returns the delay of each retry topic of these source topics, in milliseconds."""
     return {
         name: delay
         for topic in topics

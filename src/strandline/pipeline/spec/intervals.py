@@ -13,12 +13,12 @@ _UNIT_MS: Final = {
     "day": 86_400_000,
 }
 _INTERVAL: Final = re.compile(rf"([0-9]+)\s*({'|'.join(_UNIT_MS)})s?")
-# A hundred years. Spark counts microseconds in 64 bits, and days in 32; more than this is a slip anyway.
+# A hundred years. Spark counts microseconds in 64 bits, and days in 32; a longer interval is a typing error anyway.
 _INTERVAL_MS_MAX: Final = 36_500 * _UNIT_MS["day"]
 
 
 def interval_ms(text: str) -> int | None:
-    """Returns how many milliseconds a text stands for; None if Spark cannot count it."""
+    """Returns the milliseconds of an interval; None if Spark cannot read it."""
     match = _INTERVAL.fullmatch(text)
     if match is None:
         return None

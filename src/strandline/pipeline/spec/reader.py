@@ -37,9 +37,9 @@ from strandline.pipeline.spec.yaml_lines import Mistakes, Section, SpecError, Te
 from strandline.spark.sink.commit_markers import MARKER_TOPIC
 from strandline.spark.sink.settings import check_transactional, why_sink_refuses
 
-# Settings of clients that have another place in a spec.
+# Client settings that a spec sets in another way.
 _SET_ELSEWHERE: Final = {
-    "bootstrap.servers": "say brokers: in the spec",
+    "bootstrap.servers": "set brokers: in the spec",
     "transactional.id": "each pipeline's checkpoint has its own",
     "transaction.timeout.ms": "it is ten minutes; make batches smaller with max-records-per-batch",
 }
@@ -62,7 +62,7 @@ def load(path: str | Path, environment: Mapping[str, str] | None = None) -> Spec
     root = parse(text, mistakes)
     if root is None:
         if not mistakes.noted:
-            mistakes.add(1, "there is nothing in the file")
+            mistakes.add(1, "the file is empty")
         raise SpecError(mistakes.noted)
     substitute(root, os.environ if environment is None else environment, mistakes)
     spec = _read(Section(root, "", mistakes), str(path))
@@ -87,7 +87,7 @@ def _read(root: Section, file: str) -> Spec | None:
             for name, value in client.items()
             if name in known or name.startswith(SECURITY_PREFIXES)
         }
-        # A dead letter is as large as its record, however large its topic lets that be.
+        # A dead letter is as large as its record, so the producer allows any size that the topic allows.
         producer = {
             "max.request.size": str(REQUEST_BYTES_MAX),
             **_settings(root, "producer", shared, check_transactional),
@@ -113,8 +113,8 @@ def _read(root: Section, file: str) -> Spec | None:
         if source.files is not None and source.can_fail(transforms) and dead_letters is None:
             root.mistakes.add(
                 source.line,
-                f"sources.{source.name} reads files, which have no topic whose dead letters could be found by name: "
-                "say dead-letters: TOPIC in the spec",
+                f"sources.{source.name} reads files, so no dead-letter topic follows from a source topic's name: set "
+                "dead-letters: TOPIC in the spec",
             )
     retry = read_retry(root, name, sources, transforms)
     mode = root.choice("mode", MODES, "append")
@@ -147,7 +147,7 @@ def _read(root: Section, file: str) -> Spec | None:
 def _settings(
     root: Section, name: str, fixed: Mapping[str, str], config: Callable[[Mapping[str, str]], Any]
 ) -> dict[str, str]:
-    """Returns settings of the client by Kafka's names, and the `fixed` ones; the client's own checks judge them."""
+    """Returns client settings by Kafka's names, together with the `fixed` ones. The client's own checks judge them."""
     pairs = root.pairs(name)
     for setting, text in pairs.items():
         why = _SET_ELSEWHERE.get(setting) or (why_sink_refuses(setting, text) if name == "producer" else None)
@@ -168,13 +168,14 @@ def _plain(text: Text | None) -> str | None:
 
 
 def _why_no_checkpoint(file: str, checkpoint: str) -> str | None:
-    """Returns why a directory cannot be the checkpoint: the pipeline's lock must be a file of this machine."""
+    """Returns the reason why a directory cannot be the checkpoint; None if it can. The pipeline's lock must be a file
+    on this machine."""
     path = local_path(checkpoint)
     if path is None:
-        return f"must be a directory of this machine, and {checkpoint} is not: the pipeline's lock and state are in it"
+        return f"must be a directory on this machine, and {checkpoint} is not: it has the pipeline's lock and state"
     path = Path(file).resolve().parent / path
     taken = next((each for each in (path, *path.parents) if each.is_file()), None)
-    return None if taken is None else f"cannot be {checkpoint}: {taken.name} is a file, and no directory"
+    return None if taken is None else f"cannot be {checkpoint}: {taken.name} is a file and not a directory"
 
 
 def _trigger(root: Section) -> Trigger:
@@ -189,7 +190,9 @@ def _trigger(root: Section) -> Trigger:
         root.wrong("trigger", f"cannot be {text!r}: use available-now, once, or every N seconds")
         return Trigger()
     if every_ms == 0:
-        root.wrong("trigger", f"cannot be {text!r}: every 1 millisecond has one batch follow another")
+        root.wrong(
+            "trigger", f"cannot be {text!r}: write every 1 millisecond to have one batch follow another"
+        )
     return Trigger(every=every[1])
 
 
@@ -204,7 +207,7 @@ def _sources(root: Section) -> list[Source]:
         _check_name(section, name, set())
         if name.lower() in {each.name.lower() for each in sources}:
             text = (
-                f"sources.{name}: there is a source of that name already, and Spark does not tell them apart"
+                f"sources.{name}: there is a source of that name already, and Spark does not distinguish them"
             )
             section.mistakes.add(section.line_at(name), text)
         if inner is not None:
@@ -231,8 +234,8 @@ def _check_name(section: Section, name: str, taken: set[str]) -> None:
     if not _NAME.fullmatch(name):
         text = f"{name!r} cannot be a stage's name: SQL needs letters, digits and underscores"
         section.mistakes.add(section.line_at(name), text)
-    elif name.lower() in {each.lower() for each in taken}:  # Spark does not tell them apart
-        section.wrong("name", f"is {name!r}, and there is a stage of that name already")
+    elif name.lower() in {each.lower() for each in taken}:  # Spark does not distinguish them
+        section.wrong("name", f"is {name!r}, and a stage of that name exists already")
 
 
 def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
@@ -244,8 +247,8 @@ def _check_stage(section: Section, stage: Text, stages: set[str]) -> None:
 def _check_written_topics(
     root: Section, sources: Sequence[Source], sinks: Sequence[Sink | None], dead_letters: Text | None
 ) -> None:
-    """Notes topics that brokers or sinks own, and topics that the pipeline reads: it would read its own output for
-    ever."""
+    """Reports sinks into topics that brokers or sinks own, and into topics that the pipeline reads: it would read its
+    own output for ever."""
     read = {topic: source.name for source in sources if not source.is_table for topic in source.topics}
     written = [
         (sink.target, sink.line, "the sink") for sink in sinks if sink is not None and sink.kind == TOPIC_SINK
@@ -255,22 +258,22 @@ def _check_written_topics(
     for topic, line, who in written:
         if topic in INTERNAL_TOPICS or topic == MARKER_TOPIC:
             root.mistakes.add(
-                line, f"{who}: {topic} has what brokers or sinks keep for themselves: choose another topic"
+                line, f"{who}: {topic} is an internal topic of brokers or sinks: choose another topic"
             )
         elif topic in read:
-            text = f"{who}: {topic} is read by sources.{read[topic]}, so that the pipeline would read what it writes"
+            text = f"{who}: {topic} is read by sources.{read[topic]}, so that the pipeline would read its own output"
             root.mistakes.add(line, f"{text}, and write it again, without end: choose another topic")
 
 
 def _check_dead_letter_topics(spec: Spec, mistakes: Mistakes) -> None:
-    """Notes other uses of the topics of dead letters and retries: `dlq redrive` takes each record for a dead letter,
-    and the pipeline reads a retry topic's records as records of its source."""
+    """Reports other uses of dead-letter and retry topics: `dlq redrive` takes each record for a dead letter, and the
+    pipeline reads a retry topic's records as records of its source."""
     dead_letters = {spec.dead_letters, *dead_letter_topics(spec)}
     retries = retry_topics(spec)
     for sink in spec.sinks:
         if sink.kind == TOPIC_SINK and (sink.target in dead_letters or sink.target in retries):
             what = "dead letters" if sink.target in dead_letters else "records to try again"
-            text = f"the sink: {sink.target} is where the pipeline puts {what}, and nothing else may be in it"
+            text = f"the sink: {sink.target} is where the pipeline puts {what}, and nothing else may be written to it"
             mistakes.add(sink.line, f"{text}: choose another topic")
     for source in spec.sources:
         for topic in source.topics:
@@ -280,7 +283,8 @@ def _check_dead_letter_topics(spec: Spec, mistakes: Mistakes) -> None:
 
 
 def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
-    """Notes directories with two writers: each deletes in its own, and takes every file there for its own."""
+    """Reports directories with two writers: each writer deletes files in its directory, and takes every file there for
+    its own."""
     taken = [("checkpoint", spec.checkpoint)]
     for sink in spec.sinks:
         if sink.kind not in _DIRECTORY_SINKS:
@@ -289,15 +293,20 @@ def _check_directories(spec: Spec, mistakes: Mistakes) -> None:
         for kind, directory in taken:
             other = _parts(spec.located(directory))
             shared = min(len(mine), len(other))
-            is_one_lake = (kind, sink.kind, mine) == ("delta", "delta", other)  # it knows its writers apart
+            is_one_lake = (kind, sink.kind, mine) == (
+                "delta",
+                "delta",
+                other,
+            )  # this format allows several writers
             if mine[:shared] == other[:shared] and not is_one_lake:
                 text = f"{sink.kind} {sink.target} and {kind} {directory} share a directory"
-                mistakes.add(sink.line, f"{text}: each needs one of its own, and none inside another's")
+                mistakes.add(sink.line, f"{text}: each needs a directory of its own, not inside another's")
         taken.append((sink.kind, sink.target))
 
 
 def _parts(location: str) -> tuple[str, ...]:
-    """Returns the parts of a URL or path, for comparing: the parts of a path inside another begin with the other's."""
+    """Returns the parts of a URL or path, for comparisons: the parts of a path inside a directory begin with those of
+    the directory."""
     path = local_path(location)
     if path is not None:
         return ("", *path.resolve().parts)
@@ -329,9 +338,9 @@ def _sink(section: Section, stages: set[str]) -> Sink | None:
     elif kind == TABLE_SINK:
         columns, deleted = section.texts("key"), section.text("delete-when")
         if not columns:
-            section.wrong("key", "is missing: name the columns by which the table has one row")
+            section.wrong("key", "is missing: name the columns of the table's key")
         if target is not None and local_path(target) is None:
-            section.wrong(kind, f"must be a directory, and {target} is not")
+            section.wrong(kind, f"must be a directory, and {target} is not one")
     elif kind != "console":
         columns = section.texts("partition-by")
     section.done()
@@ -358,7 +367,9 @@ def _encode(section: Section, topic: Text | None, value: Text | None) -> Registr
     if inner is None:
         return None
     if value is not None:
-        section.wrong("encode", "has no place beside value: all columns are fields of the value then")
+        section.wrong(
+            "encode", "cannot be combined with value: with encode all columns are fields of the value"
+        )
     format = inner.choice("format", tuple(REGISTRY_FORMATS), "avro")
     encode = read_registry(inner, format, [str(topic)])
     inner.done()

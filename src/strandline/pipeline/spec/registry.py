@@ -19,8 +19,8 @@ REGISTRY_FORMATS: Final = {"avro": "AVRO", "json": "JSON", "protobuf": "PROTOBUF
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryUse:
-    """A registry's settings, a subject in it, and a schema if one is given: of a source the reader's, of a sink the one
-    that is registered."""
+    """A registry's settings, a subject in it, and a schema if one is given: the reader's schema of a source, or the
+    schema that a sink registers."""
 
     settings: Mapping[str, str] = field(repr=False)
     subject: str
@@ -36,7 +36,7 @@ class RegistryUse:
 
 
 def read_registry(section: Section, format: str, topics: Sequence[str]) -> RegistryUse | None:
-    """Returns how a section with the key `registry` uses one, and notes the mistakes in it."""
+    """Returns the use of a registry by a section with the key `registry`, and reports the mistakes in it."""
     url = section.text(REGISTRY, required=True)
     settings = {
         "url": str(url or ""),
@@ -45,13 +45,13 @@ def read_registry(section: Section, format: str, topics: Sequence[str]) -> Regis
     subject, message = section.text("subject"), section.text("message")
     schema = _schema_text(section)
     if subject is None and len(topics) != 1:
-        section.wrong("subject", "is missing: the schemas of several topics are not those of one")
+        section.wrong("subject", "is missing: several topics have no common subject")
     if message is not None and format != "protobuf":
         section.wrong("message", "is for protobuf")
     try:
         read_registry_settings(settings)
     except ValueError as error:
-        section.wrong(REGISTRY, f"cannot stand: {error}")
+        section.wrong(REGISTRY, f"is invalid: {error}")
         return None
     return RegistryUse(
         settings=settings,
@@ -63,10 +63,10 @@ def read_registry(section: Section, format: str, topics: Sequence[str]) -> Regis
 
 
 def _schema_text(section: Section) -> str | None:
-    """Returns the text of `schema`, which may be YAML, or that of `schema-file`."""
+    """Returns the text of `schema`, which may be YAML, or the text of `schema-file`."""
     node, file = section.node("schema"), section.text("schema-file")
     if node is not None and file is not None:
-        section.wrong("schema", "is there, and schema-file too: one of them is enough")
+        section.wrong("schema", "and schema-file are both given: give only one of them")
     if file is not None:
         try:
             return (Path(section.mistakes.file).parent / file).read_text()

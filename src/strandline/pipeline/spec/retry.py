@@ -1,4 +1,4 @@
-"""Reads `retry` of a spec: how often, and after which delays, a record is tried again that a rule has refused."""
+"""Reads `retry` of a spec: the number of attempts and the delays before them, for records that a rule has refused."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from strandline.pipeline.spec.intervals import interval_ms
 from strandline.pipeline.spec.spec import Source, Transform
 from strandline.pipeline.spec.yaml_lines import Section
 
-_ATTEMPTS_MAX: Final = 10  # each is a topic for each source topic
+_ATTEMPTS_MAX: Final = 10  # each attempt is one more topic for each source topic
 
 
 def read_retry(
     root: Section, name: str | None, sources: Sequence[Source], transforms: Sequence[Transform]
 ) -> RetryPolicy | None:
-    """Returns the retry policy of a spec; None without one. Notes rules and policies that do not fit together."""
+    """Returns the retry policy of a spec; None without one. Reports rules and policies that do not fit together."""
     finishes = [*(source.finish for source in sources), *(transform.finish for transform in transforms)]
     rules = [rule for finish in finishes for rule in finish.rules if rule.is_retried]
     section = root.section("retry")
@@ -25,7 +25,7 @@ def read_retry(
         for rule in rules:
             root.mistakes.add(
                 rule.check.line,
-                f"rule {rule.name} is to be tried again, and the spec does not say when: add retry: "
+                f"rule {rule.name} has retry: true, and the spec has no delays: add retry: "
                 "{backoff: [10 seconds, 5 minutes]}",
             )
         return None
@@ -41,7 +41,7 @@ def read_retry(
     if not texts or len(texts) > _ATTEMPTS_MAX:
         section.wrong("backoff", f"must have 1 to {_ATTEMPTS_MAX} delays, one for each further attempt")
     if not rules:
-        root.wrong("retry", "has no rule that uses it: say retry: true in a rule")
+        root.wrong("retry", "has no rule that uses it: set retry: true in a rule")
     for source in sources:
         if source.files is not None and any(rule.is_retried for rule in source.finish.rules):
             root.mistakes.add(source.line, f"sources.{source.name} reads files, which cannot be tried again")

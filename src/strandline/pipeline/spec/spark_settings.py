@@ -1,7 +1,6 @@
-"""Reads `spark` of a spec: the master, and settings as far as their values can be judged without Spark.
-
-Spark has more than a thousand settings, and packages bring their own. The checks cover those that people set most, and
-whose bad values end the JVM or the session with an error that names neither file nor line, or do nothing.
+"""Reads `spark` of a spec: the master and the settings, whose values are checked as far as that works without Spark.
+Spark has more than a thousand settings, and packages bring their own. The checks cover the most common settings whose
+bad values have no effect, or end the JVM or the session with an error that names neither file nor line.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _BYTES: Final = re.compile(r"([0-9]+)(b|kb?|mb?|gb?|tb?|pb?)?", re.IGNORECASE)
 _UNIT_BYTES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 _DRIVER_MEMORY: Final = "spark.driver.memory"
 _EXECUTOR_MEMORY: Final = "spark.executor.memory"
-# One and a half times the memory that Spark reserves: UnifiedMemoryManager begins with no less.
+# One and a half times the memory that Spark reserves: Spark's UnifiedMemoryManager does not start with less.
 _HEAP_BYTES_MIN: Final = 450 << 20
 _SIZES: Final = (
     _EXECUTOR_MEMORY,
@@ -47,13 +46,13 @@ _COUNTS: Final = (
     "spark.task.maxFailures",
 )
 _FLAGS: Final = ("spark.speculation",)
-# Lists of files, of which Spark only logs that one is missing; what needed it fails later.
+# Lists of files. If a file is missing, Spark only logs that, and the job fails later.
 _FILES: Final = ("spark.files", "spark.jars")
 _FLAG_SUFFIX: Final = ".enabled"
-# Settings that have another place in a spec.
+# Settings that a spec sets in another way.
 _SET_ELSEWHERE: Final = {
-    "spark.master": "say master: in spark",
-    "spark.app.name": "say pipeline: NAME in the spec",
+    "spark.master": "set master: in spark",
+    "spark.app.name": "set pipeline: NAME in the spec",
     "spark.submit.deployMode": "the driver is the process that runs the pipeline",
 }
 _TIME_PARSER: Final = "spark.sql.legacy.timeParserPolicy"
@@ -79,7 +78,7 @@ def read_spark(root: Section) -> tuple[str, dict[str, str]]:
 
 
 def why_no_master(text: str) -> str | None:
-    """Returns what is wrong with the URL of a master; None if it can be one."""
+    """Returns the reason why a text cannot be the URL of a master; None if it can."""
     is_one = bool(_LOCAL.fullmatch(text) or _LOCAL_CLUSTER.fullmatch(text)) or text == "yarn"
     if text.startswith("k8s://"):
         is_one = text != "k8s://" and " " not in text
@@ -90,9 +89,9 @@ def why_no_master(text: str) -> str | None:
 
 
 def why_no_setting(name: str, text: str) -> str | None:
-    """Returns what is wrong with a setting of Spark; None if nothing is that can be known here."""
+    """Returns the reason why a setting of Spark is wrong; None if no mistake can be seen here."""
     if not name.startswith("spark.") or name == "spark.":
-        return "is no setting of Spark: their names begin with spark., and Hadoop's with spark.hadoop."
+        return "is not a setting of Spark: their names begin with spark., and Hadoop's with spark.hadoop."
     if name in _SET_ELSEWHERE:
         return f"cannot be set here: {_SET_ELSEWHERE[name]}"
     value = text.strip()
@@ -112,20 +111,21 @@ def why_no_setting(name: str, text: str) -> str | None:
 
 
 def _why_no_files(value: str) -> str | None:
-    """Looks for the files of this machine, from the working directory as Spark does it; patterns are allowed."""
+    """Returns the reason why files of a setting are missing; None if all exist. Paths are relative to the working
+    directory, as in Spark, and patterns are allowed."""
     for each in filter(None, map(str.strip, value.split(","))):
         scheme, colon, rest = each.partition(":")
         if colon and scheme != "file":
             continue
         path = (re.sub("^/+", "/", rest) if colon else each).partition("#")[0]
         if not Path(path).exists() and not glob(path):
-            return f"names {each}, which is not there"
+            return f"names {each}, which does not exist"
     return None
 
 
 def _why_no_heap_of_java(value: str) -> str | None:
-    """Judges the driver's memory, which Spark hands to Java unchanged: Java knows fewer units, and takes a number for
-    bytes."""
+    """Returns the reason why Java cannot use the driver's memory setting; None if it can. Spark passes it to Java
+    unchanged: Java knows fewer units, and reads a plain number as bytes."""
     if not re.fullmatch(r"[0-9]+[kmgt]", value, re.IGNORECASE):
         return f"must be a size such as 2g or 800m, not {value!r}"
     return _why_too_small(value)
@@ -139,8 +139,8 @@ def _why_no_size(name: str, value: str) -> str | None:
 
 def _why_too_small(value: str) -> str | None:
     match = _BYTES.fullmatch(value)
-    assert match is not None, "looked at before"
-    unit = (match[2] or "m")[0].lower()  # without one Spark takes megabytes
+    assert match is not None, "checked before"
+    unit = (match[2] or "m")[0].lower()  # without a unit Spark assumes megabytes
     if int(match[1]) * _UNIT_BYTES[unit] >= _HEAP_BYTES_MIN:
         return None
-    return f"must be at least {_HEAP_BYTES_MIN >> 20}m, not {value!r}: Spark does not begin with less"
+    return f"must be at least {_HEAP_BYTES_MIN >> 20}m, not {value!r}: Spark does not start with less"

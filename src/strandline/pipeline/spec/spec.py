@@ -1,8 +1,7 @@
-"""A pipeline's spec as values: the reader makes them from the YAML file, checked as far as that goes without Spark.
-
-Stages have names and form a line: sources, then transforms in the order of the file, each of which sees those before
-it. Sinks take from stages. Texts that Spark will judge (SQL, expressions, patterns) keep the line of the file on which
-they begin.
+"""A pipeline's spec as values. The reader makes them from the YAML file and checks them as far as that works without
+Spark. Stages have names and an order: sources, then transforms in the order of the file. A transform can read every
+stage before it. Sinks read from stages. Texts that Spark will judge (SQL, expressions, patterns) keep the line of the
+file on which they begin.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from strandline.pipeline.spec.registry import RegistryUse
 from strandline.pipeline.spec.types import Column
 from strandline.pipeline.spec.yaml_lines import Text
 
-# The columns that every row of a source has beside its own: where it came from, and as what.
+# The additional columns of every row of a source: the origin of the record, and its original bytes.
 ORIGIN: Final = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_value", "_headers")
 TOPIC_SINK: Final = "topic"
 TABLE_SINK: Final = "table"
@@ -27,9 +26,9 @@ TABLE_SINK: Final = "table"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decode:
-    """How values are decoded: `json` or `avro` with a schema, `text`, or `raw` (key and value as they are); of files
-    also `csv` and `parquet`, which may be without columns: then the files' own count. With a registry columns are those
-    of its schema."""
+    """How values are decoded: `json` or `avro` with a schema, `text`, or `raw` (key and value as they are); for files
+    also `csv` and `parquet`, which may be without columns: then the files' own columns are used. With a registry the
+    columns are those of the reader's schema."""
 
     format: str
     columns: tuple[Column, ...]
@@ -40,8 +39,8 @@ class Decode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A condition on rows. With `is_retried` a record that it refuses is tried again later, as often as the spec's
-    `retry` says."""
+    """A condition on rows. With `is_retried` a refused record is tried again later, as often as the spec's `retry`
+    says."""
 
     name: str
     check: Text
@@ -53,14 +52,14 @@ class Finish:
     """The steps at the end of a stage, in this order."""
 
     rules: tuple[Rule, ...] = ()
-    watermark: tuple[Text, str] | None = None  # a column, and how late its rows may be
+    watermark: tuple[Text, str] | None = None  # a column, and the allowed lateness of its rows
     dedupe: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Topics, or files for a backfill. With `is_table` it is the last record of each key, read whole for every
-    batch."""
+    """Topics, or files for a backfill. With `is_table` it is the last record of each key, and the whole table is read
+    again for every batch."""
 
     name: str
     line: int
@@ -72,10 +71,11 @@ class Source:
     options: Mapping[str, str]
     decode: Decode
     finish: Finish
-    is_encoded: bool = False  # a sink of the spec has a schema, which may refuse rows
+    is_encoded: bool = False  # a sink of the spec has a schema that may refuse rows
 
     def can_fail(self, transforms: Sequence[Transform]) -> bool:
-        """True if a record of it can become a dead letter. A rule after a transform may refuse any."""
+        """True if a record of this source can become a dead letter. A rule after a transform may refuse records of any
+        source."""
         can_decode_all = self.decode.format in ("raw", "parquet")
         return (
             not can_decode_all
@@ -101,9 +101,8 @@ class Transform:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """The destination of a stage's rows. `kind` is topic, table, parquet, console, delta or iceberg; `target` the
-    topic, directory or table. `key` and `value` are expressions for a topic, and `encode` says with which schema of a
-    registry its values are written; `columns` those by which a table has one
-    row, or Parquet has directories."""
+    topic, directory or table. `key` and `value` are expressions for a topic, and `encode` is the schema of a registry
+    for its values. `columns` are the key of a table, or the columns by which Parquet has directories."""
 
     line: int
     stage: Text
@@ -135,8 +134,8 @@ class Spec:
     file: str
     name: str
     brokers_line: int
-    client: Mapping[str, str]  # settings of every client, bootstrap.servers among them
-    producer: Mapping[str, str]  # the same and more, for those that write
+    client: Mapping[str, str]  # settings of every client, including bootstrap.servers
+    producer: Mapping[str, str]  # the same and more, for producers
     checkpoint: str
     checkpoint_line: int
     commit_group: str | None
@@ -165,7 +164,8 @@ class Spec:
         return path if urlsplit(path).scheme else str(self.directory / path)
 
     def is_retried(self, source: Source) -> bool:
-        """True if records of a source can come back through retry topics. A rule after a transform may refuse any."""
+        """True if records of a source can come back through retry topics. A rule after a transform may refuse records
+        of any source."""
         finishes = [source.finish, *(transform.finish for transform in self.transforms)]
         return (
             self.retry is not None
@@ -180,7 +180,7 @@ class Spec:
 
 
 def local_path(location: str) -> Path | None:
-    """Returns where a path or URL is on this machine; None if it is elsewhere."""
+    """Returns the local path of a path or URL; None if it is not on this machine."""
     url = urlsplit(location)
     if url.scheme not in ("", "file"):
         return None

@@ -22,28 +22,28 @@ from strandline.spark.options import OptionError, read_options
 FORMATS: Final = ("json", "avro", "protobuf", "text", "raw")
 FILE_FORMATS: Final = ("json", "text", "raw", "csv", "parquet")
 TOMBSTONES: Final = ("dead-letter", "drop", "keep")
-# The column in which Spark notes text that it could not read.
+# The column in which Spark puts a text that it could not read.
 CORRUPT: Final = "_corrupt"
 _FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-# Options of the source format that have another place in a spec, by their names in lower case.
+# Options of the source format that a spec sets in another way, by their names in lower case.
 _SET_ELSEWHERE: Final = {
-    "subscribe": "say topic: in the source",
-    "subscribepattern": "say topic: in the source, with a list of topics",
-    "assign": "say topic: in the source; all its partitions are read",
+    "subscribe": "set topic: in the source",
+    "subscribepattern": "set topic: in the source, with a list of topics",
+    "assign": "set topic: in the source; all its partitions are read",
     "includeheaders": "the column _headers is always there",
-    "commitgroup": "say commit-group: in the pipeline",
-    "kafka.bootstrap.servers": "say brokers: in the pipeline",
+    "commitgroup": "set commit-group: in the pipeline",
+    "kafka.bootstrap.servers": "set brokers: in the pipeline",
 }
-# Options of decoders that are patterns of times, by their names in lower case.
+# Options of decoders that are time patterns, by their names in lower case.
 PATTERN_OPTIONS: Final = ("timestampformat", "timestampntzformat", "dateformat")
 # Options of Spark's decoders that the pipeline sets itself, by their names in lower case.
 _PIPELINE_OPTIONS: Final = {
-    "mode": "a value that cannot be read is a dead letter, and nothing else can be chosen",
-    "columnnameofcorruptrecord": "a value that cannot be read is a dead letter, which has it whole",
-    "columnpruning": "every column of a line is looked at, so that a bad one makes a dead letter",
+    "mode": "a value that cannot be read always becomes a dead letter",
+    "columnnameofcorruptrecord": "a value that cannot be read becomes a dead letter, which has the whole value",
+    "columnpruning": "every column of a line is checked, so that a bad one makes a dead letter",
 }
 # Options of Spark's readers of JSON, CSV and files. Spark ignores a name that it does not know, and so does the spec,
-# unless the name is this similar to a known one: then it is a slip.
+# unless the name is similar to a known one to this degree: then it is a typing error.
 _SIMILAR: Final = 0.85
 _SPARK_OPTIONS: Final = {
     name.lower(): name
@@ -68,7 +68,7 @@ _RAW_COLUMNS: Final = tuple(Column(name=name, type="binary", required=False) for
 
 
 def read_source(name: str, line: int, section: Section) -> Source:
-    """Returns a source, and notes the mistakes in it."""
+    """Returns a source, and reports the mistakes in it."""
     topics, topic_lines = [], []
     for each in section.texts("topic"):
         check_topic_name(section, "topic", each)
@@ -92,7 +92,7 @@ def read_source(name: str, line: int, section: Section) -> Source:
     if is_table and (finish.rules or finish.watermark or finish.dedupe):
         section.mistakes.add(
             line,
-            f"{section.where} is a table: rules, watermark and dedupe are for streams, and SQL can filter a table",
+            f"{section.where} is a table: rules, watermark and dedupe are for streams; filter a table in SQL",
         )
     section.done()
     return Source(
@@ -118,7 +118,7 @@ def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
     for key, value in section.pairs("options").items():
         why = _SET_ELSEWHERE.get(key.lower())
         if why is not None:
-            section.mistakes.add(value.line, f"{section.where}.options.{key} cannot be said here: {why}")
+            section.mistakes.add(value.line, f"{section.where}.options.{key} cannot be set here: {why}")
         options[key] = str(value)
     try:
         parsed = read_options(
@@ -127,12 +127,12 @@ def _options(section: Section, topics: Sequence[str]) -> dict[str, str]:
         )
         ClientConfig.consumer(parsed.consumer)
     except (OptionError, ConfigError) as error:
-        section.wrong("options", f"cannot stand: {error}")
+        section.wrong("options", f"is invalid: {error}")
     return options
 
 
 def check_topic_name(section: Section, key: str, name: Text) -> None:
-    """Notes a name that no topic can have."""
+    """Reports a name that no topic can have."""
     why = invalid_topic_name(name)
     if why is not None:
         section.mistakes.add(name.line, f"{section.named(key)}: {why}")
@@ -146,17 +146,17 @@ def _file_options(section: Section) -> dict[str, str]:
 
 
 def _decode_options(section: Section) -> dict[str, Text]:
-    """Returns options of Spark's decoders, which take their names in any case."""
+    """Returns options of Spark's decoders. Their names may be in upper or lower case."""
     options = section.pairs("options")
     seen_names: dict[str, str] = {}
     for key, value in options.items():
         why = _PIPELINE_OPTIONS.get(key.lower())
         text = f"cannot be set: {why}" if why is not None else None
         if key.lower() in seen_names:
-            text = f"is {seen_names[key.lower()]} once more: Spark does not tell them apart"
+            text = f"is {seen_names[key.lower()]} once more: Spark does not distinguish them"
         elif text is None and key.lower() not in _SPARK_OPTIONS:
             close = difflib.get_close_matches(key.lower(), _SPARK_OPTIONS, n=1, cutoff=_SIMILAR)
-            text = f"is no option of Spark: did you mean {_SPARK_OPTIONS[close[0]]}?" if close else None
+            text = f"is not an option of Spark: did you mean {_SPARK_OPTIONS[close[0]]}?" if close else None
         elif key.lower() in PATTERN_OPTIONS and not value.strip():
             text = f"cannot be {str(value)!r}: it is empty"
         if text is not None:
@@ -168,7 +168,7 @@ def _decode_options(section: Section) -> dict[str, Text]:
 def _decode(section: Section, formats: Sequence[str], topics: Sequence[str]) -> Decode:
     inner = section.section("decode")
     if inner is None:
-        section.wrong("decode", f"is missing: say how values are read, with a format of {', '.join(formats)}")
+        section.wrong("decode", f"is missing: name the format of the values, one of {', '.join(formats)}")
         return Decode(format="raw", columns=_RAW_COLUMNS, options={})
     name = inner.text("format", required=True)
     if name is not None and name not in formats:
@@ -227,17 +227,15 @@ def _check_names(section: Section, lines: Iterable[tuple[str, int]]) -> None:
             other = taken[name.lower()]
             section.mistakes.add(
                 line,
-                f"{section.where}.schema.{name}: there is {other} already, and Spark does not tell them apart",
+                f"{section.where}.schema.{name}: there is {other} already, and Spark does not distinguish them",
             )
         taken[name.lower()] = name
         if name in ORIGIN or name == CORRUPT:
-            section.mistakes.add(
-                line, f"{section.where}.schema.{name}: the name is taken by the pipeline itself"
-            )
+            section.mistakes.add(line, f"{section.where}.schema.{name}: the pipeline itself uses this name")
 
 
 def read_transform(section: Section) -> Transform | None:
-    """Returns a transform, and notes the mistakes in it; None if it has no name."""
+    """Returns a transform, and reports the mistakes in it; None if it has no name."""
     name = section.text("name", required=True)
     sql = section.text("sql")
     function = section.text("python")
@@ -260,15 +258,15 @@ def read_transform(section: Section) -> Transform | None:
 
 
 def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
-    """Reads rules, watermark and dedupe. `columns` are the stage's columns as far as they are known without Spark; None
-    where they are not."""
+    """Reads rules, watermark and dedupe. `columns` are the stage's columns if they are known without Spark, otherwise
+    None."""
     rules: list[Rule] = []
     for inner in section.sections("rules"):
         name, check = inner.text("name", required=True), inner.text("check", required=True)
         is_retried = inner.choice("retry", ("true", "false"), "false") == "true"
         inner.done()
         if name is not None and name in [rule.name for rule in rules]:
-            inner.wrong("name", f"is {name!r}, and a rule of this stage has that name already")
+            inner.wrong("name", f"is {name!r}, and another rule of this stage has that name")
         if name is not None and check is not None:
             rules.append(Rule(name=str(name), check=check, is_retried=is_retried))
     watermark = None
@@ -286,7 +284,8 @@ def _finish(section: Section, columns: Sequence[Column] | None) -> Finish:
         _check_column(section, each, columns, "dedupe", None)
     if dedupe and watermark is None:
         section.wrong(
-            "dedupe", "needs a watermark in the same stage: without one every key would be kept for ever"
+            "dedupe",
+            "needs a watermark in the same stage: without a watermark every key would be kept for ever",
         )
     return Finish(rules=tuple(rules), watermark=watermark, dedupe=tuple(dedupe))
 

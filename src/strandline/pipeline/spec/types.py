@@ -1,7 +1,7 @@
 """Spark's types as people write them in a schema, read without Spark: `string`, `decimal(9,2)`, `array<int>`.
 
-A column's text is a type, and may end in `not null`: then a record without it is a dead letter. These mistakes are
-found without a JVM.
+A column's text is a type, and may end in `not null`: then a record without this column is a dead letter. These mistakes
+are found without a JVM.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from strandline.base.numbers import natural
 from strandline.pipeline.spec.yaml_lines import nearest
 
-# By every name that Spark's SQL takes, Spark's own name.
+# Spark's own name of each type, by every name that Spark's SQL accepts.
 _PRIMITIVES: Final = {
     "bigint": "bigint",
     "binary": "binary",
@@ -36,11 +36,11 @@ _PRIMITIVES: Final = {
 }
 _TOKEN: Final = re.compile(r"\s*(`[^`]+`|\w+|[<>(),:])")
 _NOT_NULL: Final = re.compile(r"\s+not\s+null\s*$", re.IGNORECASE)
-_DIGITS_MAX: Final = 38  # of Spark's decimals
+_DIGITS_MAX: Final = 38  # the most digits of Spark's decimals
 
 
 class TypeTextError(ValueError):
-    """A text is no type; the message says what is wrong with it."""
+    """A text is not a type; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class Column:
 
 
 def why_not_in(format: str, type: str) -> str | None:
-    """Returns why Spark does not read a column of a type from a format; None if it does."""
+    """Returns the reason why Spark cannot read a column of a type from a format; None if it can."""
     if format == "json" and any(key != "string" for key in re.findall(r"map<([^,]+),", type)):
         return "the keys of a JSON object are text: use map<string, …>"
     if format == "csv" and type.startswith(("array<", "map<", "struct<")):
-        return f"CSV has no {type.partition('<')[0]}: read a string, and make it that in SQL"
+        return f"CSV has no {type.partition('<')[0]}: read a string, and convert it in SQL"
     return None
 
 
@@ -83,7 +83,7 @@ class _TypeParser:
         while text[position:].strip():
             token = _TOKEN.match(text, position)
             if token is None:
-                raise TypeTextError(f"{text!r} is no type: {text[position:].strip()[0]!r} has no place in it")
+                raise TypeTextError(f"{text!r} is not a type: {text[position:].strip()[0]!r} is unexpected")
             self._tokens.append(token[1])
             position = token.end()
 
@@ -91,7 +91,7 @@ class _TypeParser:
         """Returns the type that the whole text stands for, by Spark's own name."""
         type_name = self._type()
         if self._tokens:
-            raise TypeTextError(f"{self._text!r} is no type: {self._tokens[0]!r} is too much")
+            raise TypeTextError(f"{self._text!r} is not a type: {self._tokens[0]!r} is unexpected")
         return type_name
 
     def _type(self) -> str:
@@ -115,7 +115,7 @@ class _TypeParser:
                 return self._decimal()
         if word not in _PRIMITIVES:
             known = (*_PRIMITIVES, "array", "map", "struct", "decimal")
-            raise TypeTextError(f"{word!r} is no type of Spark{nearest(word, known)}")
+            raise TypeTextError(f"{word!r} is not a type of Spark{nearest(word, known)}")
         return _PRIMITIVES[word]
 
     def _struct(self) -> str:
@@ -144,7 +144,7 @@ class _TypeParser:
         precision, scale = digits[0], digits[1] if len(digits) > 1 else 0
         if not scale <= precision <= _DIGITS_MAX:
             raise TypeTextError(
-                f"{self._text!r}: a decimal has at most {_DIGITS_MAX} digits, of which some are behind the point"
+                f"{self._text!r}: a decimal has at most {_DIGITS_MAX} digits, including those after the point"
             )
         return f"decimal({precision},{scale})"
 
@@ -152,15 +152,15 @@ class _TypeParser:
         word = self._take("a number")
         number = natural(word)
         if number is None:
-            raise TypeTextError(f"{self._text!r} is no type: {word!r} should be a number")
+            raise TypeTextError(f"{self._text!r} is not a type: {word!r} should be a number")
         return number
 
     def _take(self, what: str) -> str:
         if not self._tokens:
-            raise TypeTextError(f"{self._text!r} is no type: {what} is missing at its end")
+            raise TypeTextError(f"{self._text!r} is not a type: {what} is missing at its end")
         return self._tokens.pop(0)
 
     def _expect(self, token: str) -> None:
         next_token = self._take(repr(token))
         if next_token != token:
-            raise TypeTextError(f"{self._text!r} is no type: {token!r} should stand where {next_token!r} is")
+            raise TypeTextError(f"{self._text!r} is not a type: expected {token!r} instead of {next_token!r}")

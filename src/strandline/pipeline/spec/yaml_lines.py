@@ -1,7 +1,7 @@
 """YAML with the line of each value, so that a mistake can be shown where it is.
 
-A `Section` reads the keys of one mapping, each with its type, and notes mistakes instead of raising: a person wants to
-see all of them at once. A key that nobody has read in the end is unknown.
+A `Section` reads the keys of one mapping, each with its type, and collects mistakes instead of raising, because a
+person wants to see all of them at once. A key that was not read by the end is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from strandline.base.numbers import natural
 from strandline.config.java import LONG_MAX
 
 _NULL: Final = "tag:yaml.org,2002:null"
-# How much of two names must agree, for one to be suggested instead of the other: `country` and `amount` agree by 0.62.
+# The similarity of two names from which on one is suggested instead of the other. That of `country` and `amount` is
+# 0.62.
 _SIMILAR: Final = 0.7
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
@@ -51,7 +52,7 @@ class Mistakes:
     noted: list[Mistake] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
-        """Notes a mistake and its line."""
+        """Adds a mistake with its line."""
         self.noted.append(Mistake(file=self.file, line=line, text=text))
 
     def check(self) -> None:
@@ -61,7 +62,7 @@ class Mistakes:
 
 
 class Text(str):
-    """A scalar that knows the line on which its text begins."""
+    """A scalar with the line on which its text begins."""
 
     line: int
 
@@ -72,20 +73,21 @@ class Text(str):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns `: did you mean …?` where a known name is similar; otherwise the known names."""
+    """Returns `: did you mean …?` if a known name is similar; otherwise the known names."""
     known = list(known)
     return near(name, known) or (f": known are {', '.join(known)}" if known else "")
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Returns `: did you mean …?` where a known name is similar; otherwise nothing."""
+    """Returns `: did you mean …?` if a known name is similar; otherwise nothing."""
     lower = {each.lower().replace("_", "-"): each for each in known}
     close = difflib.get_close_matches(name.lower().replace("_", "-"), lower, n=1, cutoff=_SIMILAR)
     return f": did you mean {lower[close[0]]}?" if close else ""
 
 
 def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
-    """Returns the root node; None if the file is empty, or if the text is no YAML that has an end, which is noted."""
+    """Returns the root node. None if the file is empty, or if the text is not YAML or contains itself, which is
+    reported as a mistake."""
     try:
         root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is None:
@@ -93,20 +95,20 @@ def parse(text: str, mistakes: Mistakes) -> yaml.Node | None:
         cyclic = _inside_itself(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        mistakes.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem or error.context}")
+        mistakes.add(mark.line + 1 if mark else 1, f"this is not YAML: {error.problem or error.context}")
         return None
     except yaml.YAMLError as error:
-        # A character that YAML does not allow: it has a position, and no line.
+        # An error about a character that YAML does not allow has a position and no line.
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        mistakes.add(line, f"this is no YAML: {str(error).splitlines()[0]}")
+        mistakes.add(line, f"this is not YAML: {str(error).splitlines()[0]}")
         return None
     except RecursionError:
-        mistakes.add(1, "this is no YAML for a spec: it is nested too deeply")
+        mistakes.add(1, "this YAML is nested too deeply for a spec")
         return None
     if cyclic is not None:
         mistakes.add(
             line_of(cyclic),
-            "what stands here is inside itself, through an alias (*) of its anchor (&)",
+            "this value contains itself, through an alias (*) of its anchor (&)",
         )
         return None
     return root
@@ -119,7 +121,7 @@ def _values(node: yaml.Node) -> list[yaml.Node]:
 
 
 def _inside_itself(root: yaml.Node) -> yaml.Node | None:
-    """Returns a node that is among its own values, or theirs; None if there is none."""
+    """Returns a node that contains itself, directly or through other nodes; None if there is none."""
     above: set[int] = set()
     done: set[int] = set()
 
@@ -154,14 +156,12 @@ def substitute(root: yaml.Node, environment: Mapping[str, str], mistakes: Mistak
         if isinstance(node, yaml.ScalarNode):
             node.value = _VARIABLE.sub(lambda match: filled(match, node), str(node.value))
             if "\0" in node.value:
-                mistakes.add(
-                    line_of(node), "there is a null character in this, which no name or path can have"
-                )
+                mistakes.add(line_of(node), "this has a null character, which no name or path can have")
 
     def filled(match: re.Match[str], node: yaml.Node) -> str:
         name, otherwise = match[1], match[2]
         if name not in environment and otherwise is None:
-            mistakes.add(line_of(node), f"${{{name}}}: there is no such variable in the environment")
+            mistakes.add(line_of(node), f"${{{name}}}: the environment has no such variable")
         return environment.get(name, otherwise or "")
 
     fill(root)
@@ -178,7 +178,7 @@ def line_of(node: yaml.Node) -> int:
 
 
 def scalar(node: yaml.ScalarNode) -> Text:
-    """Returns the text of a scalar. That of a block (`|`, `>`) begins on the line after its sign."""
+    """Returns the text of a scalar. The text of a block (`|`, `>`) begins on the line after the sign."""
     return Text(str(node.value), line_of(node) + (node.style in ("|", ">")))
 
 
@@ -199,7 +199,7 @@ class Section:
         for key, value in node.value:
             name = str(key.value)
             if name in self._nodes:
-                mistakes.add(line_of(key), f"{self.named(name)} is there twice")
+                mistakes.add(line_of(key), f"{self.named(name)} is given twice")
             self._nodes[name] = value
             self._lines[name] = line_of(key)
 
@@ -212,11 +212,11 @@ class Section:
         return list(self._nodes)
 
     def line_at(self, name: str) -> int:
-        """Returns the line of a key; that of the section if it has no such key."""
+        """Returns the line of a key, or of the section if it has no such key."""
         return self._lines.get(name, self.line)
 
     def wrong(self, name: str, text: str) -> None:
-        """Notes a mistake in the value of a key."""
+        """Reports a mistake in the value of a key."""
         self.mistakes.add(self.line_at(name), f"{self.named(name)} {text}")
 
     def named(self, name: str) -> str:
@@ -224,14 +224,14 @@ class Section:
         return f"{self.where}.{name}" if self.where else name
 
     def node(self, name: str) -> yaml.Node | None:
-        """Returns the node of a key; None if it is not there or null."""
+        """Returns the node of a key; None if it is missing or null."""
         if name not in self._read_names:
             self._read_names.append(name)
         node = self._nodes.get(name)
         return None if node is None or is_null(node) else node
 
     def text(self, name: str, *, required: bool = False) -> Text | None:
-        """Returns the text of a key; None if it is not there or wrong, which is noted."""
+        """Returns the text of a key; None if it is missing or wrong, which is reported."""
         node = self.node(name)
         if node is None:
             if required:
@@ -256,7 +256,7 @@ class Section:
         return str(text)
 
     def positive(self, name: str, maximum: int = LONG_MAX) -> int | None:
-        """Returns the positive number of a key; None if it is not there or wrong, which is noted."""
+        """Returns the positive number of a key; None if it is missing or wrong, which is reported."""
         text = self.text(name)
         if text is None:
             return None
@@ -267,7 +267,7 @@ class Section:
         return number
 
     def texts(self, name: str) -> list[Text]:
-        """Returns a list of texts, also where there is only one."""
+        """Returns a list of texts; a single text is a list of one."""
         node = self.node(name)
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [] if node is None else [node]
         texts = [scalar(each) for each in nodes if isinstance(each, yaml.ScalarNode) and each.value.strip()]
@@ -310,7 +310,7 @@ class Section:
         return [Section(each, f"{where}[{number}]", self.mistakes) for number, each in enumerate(node.value)]
 
     def done(self) -> None:
-        """Notes the keys that nobody has read."""
+        """Reports the keys that were not read."""
         for name in self._nodes:
             if name not in self._read_names:
                 known = [each for each in self._read_names if each not in self._nodes]

@@ -13,7 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-# Tasks of a process use so many settings, and so clusters, in turn; with more the client that is idle longest goes.
+# The most clients in a cache: tasks of a process use that many settings, and so clusters, in turn. The client that is
+# idle for longest is closed first.
 _IDLE_CLIENTS_MAX: Final = 4
 
 

@@ -3,7 +3,7 @@
 PySpark's own daemon forks first, so that each process loads pandas, Arrow and the kernels again, for a second or more.
 It does so because libraries may start threads when they are imported, and a fork has none of them. The modules that are
 loaded here start no threads but jemalloc's, which knows of forks; a test checks that. Only sessions that Strandline
-starts use this daemon: somebody else's has the one that they chose.
+starts use this daemon; other sessions have the daemon that their users chose.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> None:
     try:
         preload()
     except Exception as error:
-        # A task that needs what is missing says so where somebody reads it.
+        # A task that needs the missing module raises an error that the user sees.
         print(f"strandline: not loaded before the first task: {error!r}", file=sys.stderr)
     from pyspark.daemon import manager
 

@@ -20,8 +20,8 @@ class NoJavaError(RuntimeError):
 
 
 def use_java() -> Path:
-    """Points JAVA_HOME at a Java that fits, if it does not yet, and returns the directory. Call it before a session
-    starts."""
+    """Points JAVA_HOME at a Java version that Spark runs on, unless it already does, and returns the directory. Call it
+    before a session starts."""
     home = java_home()
     os.environ["JAVA_HOME"] = str(home)
     return home

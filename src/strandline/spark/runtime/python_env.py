@@ -16,14 +16,14 @@ SETTINGS: Final = {"spark.python.daemon.module": "strandline.spark.runtime.daemo
 
 
 def use_installed_python() -> None:
-    """Points PYSPARK_PYTHON at the Python that runs this, unless somebody has chosen one. Call it before a session
+    """Points PYSPARK_PYTHON at the running Python interpreter, unless the user has chosen one. Call it before a session
     starts whose tasks run on this machine."""
     if os.environ.get("PYSPARK_PYTHON", sys.executable) != sys.executable:
         return
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    # A Spark of somebody's own brings its own PySpark, which only its zip file may have.
+    # A Spark installation of the user's own brings its own PySpark, perhaps only as a zip file.
     if "SPARK_HOME" in os.environ or not (home / "jars").is_dir() or not os.access(PYTHON, os.X_OK):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         return

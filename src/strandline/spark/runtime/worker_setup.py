@@ -2,7 +2,8 @@
 
 Spark's Python processes run one task after the other, and collect garbage after each: that walks every object of every
 module that is loaded, 40 ms with the modules of PySpark itself and 85 ms with the compiler of the kernels, for each
-task. So before its first task a process loads all that tasks need, and has the collector leave it alone from then on.
+task. So before its first task a process loads everything that tasks need, and excludes it from garbage collection from
+then on.
 
 Tables of some megabytes come and go. By default glibc gives the memory of each back to the system, which clears it
 before the next one can have it: a tenth of the CPU time of reading a topic.
@@ -42,7 +43,7 @@ def keep_freed_memory() -> bool:
 
 @cache
 def freeze_loaded_modules() -> None:
-    """Has the garbage collector leave loaded modules alone. Processes that plan call only this: they need no
+    """Excludes loaded modules from garbage collection. Processes that only plan call this alone, because they need no
     kernels."""
     gc.collect()
     gc.freeze()

@@ -1,6 +1,5 @@
-"""Writes rows into topics, at least once, as Spark's own sink promises. A task that is repeated writes again.
-
-`strandline.spark.exactly_once` is the sink that does not.
+"""Writes rows into topics at least once, as Spark's own sink does: a task that is repeated writes its rows again. The
+sink `strandline.spark.exactly_once` does not.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# PySpark 4.0 has no stream writer that takes Arrow batches: it hands over rows.
+# PySpark 4.0 has no stream writer that takes Arrow batches: it passes rows.
 HAS_ARROW_STREAM_WRITER: Final = hasattr(datasource, "DataSourceStreamArrowWriter")
 _StreamBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
-# How many rows become a table where Spark hands over rows: as many as Spark itself puts into an Arrow batch.
+# The number of rows in a table if Spark passes rows: as many as Spark itself puts into an Arrow batch.
 _TABLE_ROWS: Final = 10_000
 
 
@@ -53,10 +52,10 @@ class StreamWriter(_StreamBase):  # type: ignore[misc]
         )
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Does nothing: the rows are in their topics already."""
+        """Does nothing, because the rows are in their topics already."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """Does nothing: rows that were written stay, and Spark repeats the batch, which is what at least once means."""
+        """Does nothing. Rows that were written stay, and Spark repeats the batch: this is at-least-once delivery."""
 
 
 def rows_to_tables(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,8 @@ A commit marker is a record that is committed in the same transaction as a batch
 batch. Rules:
 1. The batch after the marked one is written.
 2. The marked batch itself is skipped: its rows were committed together with the marker, and only Spark's own note of it
-   was lost. It must be the same by its fingerprint: under an older checkpoint Spark plans another of this number.
+   was lost. Its fingerprint must be the same as the marked one: with an older checkpoint Spark plans another batch
+   under this number.
 3. Everything else is refused. Skipping or writing it could lose or repeat rows, and only a person knows which.
 """
 
@@ -93,7 +94,7 @@ class BatchFingerprints:
             metadata = _metadata(self._log.get(batch_id).get()).get()
             return f"planned-at-{metadata.batchTimestampMs()}"
         except Exception as error:
-            # These are no public names of Spark; without them a batch is known by its number alone.
+            # These names of Spark are not public. Without them a batch is known by its number alone.
             _log.debug("when batch %d was planned is not known: %s", batch_id, error)
             return None
 
@@ -120,15 +121,16 @@ def decide(
     new_lineage: bool,
     fingerprint: str | None = None,
 ) -> Decision:
-    """Returns the decision about a batch, or raises LineageError. `new_lineage` is the user's word that a new lineage
-    begins with this batch, whatever was written before."""
+    """Returns the decision about a batch, or raises LineageError. With `new_lineage` the user has said that a new
+    lineage begins with this batch, whatever was written before."""
     is_same_query = marker is not None and marker.query_id == query_id
     if marker is not None and is_same_query and marker.batch_id == batch_id:
         if None not in (fingerprint, marker.fingerprint) and fingerprint != marker.fingerprint:
             raise LineageError(
                 f"Spark asks to write batch {batch_id} of sink {name}, and another batch of this number was committed "
                 "already: the checkpoint is older than what was written, as after restoring a copy of it, and Spark "
-                "has planned the batch anew. Writing it would repeat rows and skipping it would lose some. Restore the "
+                "has planned the batch again. Writing it would repeat rows and skipping it would lose some. Restore "
+                "the "
                 "checkpoint that belongs to the topics, or begin a new lineage with another name and new_lineage=True"
             )
         return Decision.SKIP

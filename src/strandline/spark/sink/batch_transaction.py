@@ -46,7 +46,7 @@ class BatchTransaction:
     def __init__(
         self, settings: Mapping[str, str], name: str, timeout_ms: int, admin: Admin | None = None
     ) -> None:
-        """`admin` is one that somebody else closes; without one the transaction opens its own when it needs one."""
+        """The caller closes `admin`. Without it the transaction opens an admin of its own when it needs one."""
         self._settings = dict(settings)
         self._name = name
         self._timeout_ms = timeout_ms
@@ -57,7 +57,7 @@ class BatchTransaction:
         self.is_commit_requested = False
 
     def begin(self) -> None:
-        """Begins the transaction, unless it was begun before its batch: then this only starts the clock."""
+        """Begins the transaction. If it was begun before its batch, this only starts the clock."""
         self._began_at = time.monotonic()
         if self._ticket is not None:
             return
@@ -82,9 +82,9 @@ class BatchTransaction:
     def write(
         self, df: DataFrame, topic: str | None, known_topics: Iterable[str] = (), shuffle_free: bool = False
     ) -> dict[str, int]:
-        """Writes the rows, and returns how many went into each topic. `known_topics` are those that batches before had
-        rows for. `shuffle_free` allows to try it without a shuffle; raises ForeignPartitionError where that does not
-        work."""
+        """Writes the rows and returns the number of rows for each topic. `known_topics` are the topics that had rows in
+        earlier batches. `shuffle_free` permits an attempt without a shuffle; raises ForeignPartitionError if that does
+        not work."""
         with self._admin() as admin:
             counts = partition_counts(admin, topic, known_topics)
         return write_in_transaction(df, self.ticket, self._settings, topic, counts, shuffle_free=shuffle_free)
@@ -101,10 +101,10 @@ class BatchTransaction:
         self._owner.commit_transaction()
 
     def final_error(self, error: BaseException) -> Exception | None:
-        """Returns the error to raise where writing again cannot help; None where it can.
+        """Returns the error to raise if writing again cannot help; None if it can.
 
-        A commit whose response did not come may have been carried out, and be refused when it is requested again: then
-        the next attempt finds its marker.
+        A commit whose response did not come may have been carried out, and may be refused when it is requested again.
+        Then the next attempt finds its marker.
         """
         if isinstance(error, KafkaTimeoutError | ConnectionFailedError):
             return None

@@ -3,10 +3,11 @@
 The topic is compacted because then a marker never expires: offsets of a group without members are deleted after a week
 (offsets.retention.minutes), and a query that was stopped for longer would write its last batch again (docs/adr/0016).
 
-The driver reads up to the high watermark that it finds after the sink has been fenced. If another sink's transaction is
-open before that, it waits: its own marker may lie after it, and must not be missed. A driver that was killed leaves one
-open for up to its timeout. So a sink does not read again what it has committed itself, as long as nobody else had its
-name in between, which epochs say: only the first batch of a run ever waits.
+The driver reads up to the high watermark that it finds after it has fenced the sink's name. If another sink's
+transaction is open before that offset, the driver waits: its own marker may lie after it, and must not be missed. A
+driver that was killed leaves a transaction open for up to its timeout. A sink does not read a marker again that it has
+committed itself, as long as the producer epochs show that no other driver had the name meanwhile. So only the first
+batch of a run ever waits.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ MARKER_TOPIC: Final = "strandline-spark-batches"
 _PARTITIONS: Final = 8
 _POLICY: Final = "compact"
 _POLL_SECONDS: Final = 1.0
-# An open transaction of another sink delays this one for about as long as its commit takes; if that sink's driver died,
-# until brokers abort it. They allow 15 minutes as shipped (transaction.max.timeout.ms), and look every ten seconds.
+# An open transaction of another sink delays this sink for about as long as its commit takes. If that sink's driver
+# died, the delay lasts until brokers abort the transaction: they allow 15 minutes by default
+# (transaction.max.timeout.ms), and check every ten seconds.
 _READ_TIMEOUT_SECONDS: Final = 16 * 60.0
 _WARN_SECONDS: Final = 30.0
 
@@ -46,7 +48,7 @@ class MarkerLog:
         self._key = name.encode()
         self._last: CommitMarker | None = None
         self._committed: TransactionTicket | None = (
-            None  # of the transaction that has committed the last marker
+            None  # the ticket of the transaction that committed the last marker
         )
         with ExitStack() as opened:
             self.admin = opened.enter_context(Admin(admin_settings(settings)))
@@ -139,9 +141,9 @@ class MarkerLog:
 
 
 def is_next_epoch(committed: TransactionTicket, ticket: TransactionTicket) -> bool:
-    """True if nobody had the name between the two tickets: a driver that takes it over raises the epoch by one, and
-    with transaction version 2 (KIP-890) the commit has raised it by one before. Of another producer id nothing is
-    known."""
+    """True if no other driver had the name between the two tickets. A driver that takes the name over raises the epoch
+    by one, and with transaction version 2 (KIP-890) the commit before has raised it by one. Nothing is known about
+    another producer id."""
     raised = 2 if committed.is_version_2 else 1
     is_same = (committed.producer_id, committed.is_version_2) == (ticket.producer_id, ticket.is_version_2)
     return is_same and ticket.epoch == committed.epoch + raised

@@ -5,8 +5,8 @@
     query = exactly_once(df, bootstrap_servers="localhost:9092", topic="out").option("checkpointLocation", …).start()
 
 This is a sink for foreachBatch, because the tasks of a Python stream writer do not learn the batch's number. The sink's
-name is its transactional id. Without a name of the user's it comes from the query's id, which lives in the checkpoint:
-a deleted checkpoint begins a new lineage under a new name. With a name of the user's a deleted checkpoint is an error
+name is its transactional id. By default it comes from the query's id, which is stored in the checkpoint, so a deleted
+checkpoint begins a new lineage under a new name. If the user has chosen the name, a deleted checkpoint is an error
 instead.
 """
 
@@ -46,25 +46,30 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# Ten minutes: long for a batch, and how long readers of committed data wait after a driver died for good.
+# Ten minutes: more than a batch should take, and the time that readers of committed data wait after a driver died for
+# good.
 TRANSACTION_TIMEOUT_MS: Final = 600_000
-# Spark runs all jobs of a query as one group, which is called like the run.
+# Spark runs all jobs of a query as one job group, whose name is the id of the run.
 _RUN_ID_PROPERTY: Final = "spark.jobGroup.id"
-# The error of a call into Spark when the query's thread is interrupted; a task's stack may have the like further below.
+# The error of a call into Spark when the query's thread is interrupted. A task's stack may have a similar text further
+# below.
 _INTERRUPTED: Final = re.compile(r"\n: java\.(?:lang|io|nio\.channels)\.\w*Interrupt\w*")
-# How often a batch is written before the query is given up.
+# The number of attempts at a batch before the query fails.
 _ATTEMPTS: Final = 3
-# So many rows written without a shuffle show that their keys lie where they were read.
+# After this number of rows without a shuffle the sink trusts that keys lie in the partitions of the tasks that read
+# them.
 _PROOF_ROWS: Final = 1000
 
 
 def exactly_once(
     df: DataFrame, bootstrap_servers: str, *, restart: int | bool = False, **arguments: Any
 ) -> DataStreamWriter:
-    """Returns a writer of this stream into topics, exactly once; give it a checkpoint and a trigger, and start it.
+    """Returns a writer that writes this stream into topics exactly once; give it a checkpoint and a trigger, and start
+    it.
 
-    With `restart` the query begins again, so many times or five, when Spark gave a Python process too little time to
-    start. The columns are those of `format("strandline")`. The other arguments are those of `ExactlyOnceSink`.
+    With `restart` the query begins again when Spark gave a Python process too little time to start: that number of
+    times, or five times with True. The columns are those of `format("strandline")`. The other arguments are those of
+    `ExactlyOnceSink`.
     """
     sink = _SelfClosingSink(bootstrap_servers, **arguments)
     sink.queries = df.sparkSession.streams
@@ -84,7 +89,7 @@ class _Run:
     prefetch: TransactionPrefetch
     fingerprints: BatchFingerprints
     shuffle_free: bool = True  # whether a write without a shuffle is tried
-    shuffle_free_rows: int = 0  # rows with keys that were written so
+    shuffle_free_rows: int = 0  # rows with keys that were written without a shuffle
 
 
 class ExactlyOnceSink:
@@ -103,7 +108,8 @@ class ExactlyOnceSink:
     ) -> None:
         """`settings` are those of the client's producer, by Kafka's names. `new_lineage` lets this run begin a new
         lineage where the checkpoint does not belong to the batch that was written last. `on_commit` is called for every
-        batch that is committed, with its number and how many rows each topic got; not for one that is skipped."""
+        committed batch, with its number and the number of rows for each topic. It is not called for a batch that is
+        skipped."""
         self._settings = sink_settings(bootstrap_servers, settings)
         self._topic = topic
         self._name = name
@@ -133,7 +139,8 @@ class ExactlyOnceSink:
             try:
                 transaction.begin()
                 decision = decide(
-                    # Read after the transaction has begun: nobody else can commit under the name any more.
+                    # The marker is read after the transaction has begun: from then on no other driver can commit under
+                    # the name.
                     run.markers.last(transaction.ticket),
                     query_id=query_id,
                     batch_id=batch_id,
@@ -161,7 +168,8 @@ class ExactlyOnceSink:
                 transaction.abort()
                 if attempt == _ATTEMPTS or _is_fatal(error) or _is_stopped(df, error):
                     raise
-                # Whatever the error was: with a shuffle a task that cannot read is not the one that must not run twice.
+                # This holds for every error: with a shuffle the task that reads and may fail is another one than the
+                # task that must not run twice.
                 run.shuffle_free = False
                 level = logging.INFO if isinstance(error, ForeignPartitionError) else logging.WARNING
                 _log.log(level, "batch %d of %s is aborted and written again: %s", batch_id, name, error)
@@ -221,9 +229,9 @@ class ExactlyOnceSink:
 
 @contextmanager
 def _kept_for_a_second_attempt(df: DataFrame, run: _Run) -> Iterator[None]:
-    """Has Spark keep the rows of a batch that is likely to be written twice, so that it reads, and counts, them once.
-
-    That is one whose rows may belong to partitions of other tasks, until enough rows have shown that they do not.
+    """Persists the rows of a batch that is likely to be written twice, so that Spark reads and counts them once. A
+    batch is likely to be written twice if its rows may belong to partitions of other tasks, until enough rows have
+    shown that they do not.
     """
     has_places = "key" in df.columns or "partition" in df.columns
     if not (run.shuffle_free and has_places and run.shuffle_free_rows < _PROOF_ROWS):
@@ -237,14 +245,14 @@ def _kept_for_a_second_attempt(df: DataFrame, run: _Run) -> Iterator[None]:
 
 
 class _SelfClosingSink(ExactlyOnceSink):
-    """A sink that nobody has in hand to close: it closes with its query.
+    """A sink that the user cannot close: it closes with its query.
 
-    A thread waits for the end of the query, in one call into Spark that lasts as long. A listener would be called for
-    each micro-batch too, and PySpark asks Spark for every figure of its progress by itself: 640 calls, which took
-    processor time from the next batch.
+    A thread waits for the end of the query, in one long call into Spark. A listener would also be called for each
+    micro-batch, and PySpark asks Spark for every figure of the progress in a call of its own: these 640 calls took CPU
+    time from the next batch.
     """
 
-    # The queries of the session that starts them; the session of a batch is a copy, and knows of none.
+    # The queries of the session that starts them. The session of a batch is a copy and has no queries.
     queries: StreamingQueryManager
 
     def _on_run_opened(self, run_id: str) -> None:
@@ -258,7 +266,7 @@ class _SelfClosingSink(ExactlyOnceSink):
                 if str(query.runId) == run_id:
                     query.awaitTermination()
         except Exception as error:
-            # It is the query's error, which its starter sees; or Spark itself has ended.
+            # This is the query's own error, which the caller of start() sees, or Spark itself has ended.
             _log.debug("run %s has ended: %s", run_id, error)
         self.close_run(run_id)
 
@@ -270,7 +278,7 @@ def _is_fatal(error: Exception) -> bool:
 
 
 def _is_stopped(df: DataFrame, error: Exception) -> bool:
-    """True if somebody stops the query: Spark interrupts its thread and cancels its jobs, and waits for both."""
+    """True if the user stops the query: Spark interrupts its thread, cancels its jobs, and waits for both."""
     text = str(error)
     run_id = df.sparkSession.sparkContext.getLocalProperty(_RUN_ID_PROPERTY)
     is_cancelled = run_id is not None and run_id in text and "cancelled" in text
@@ -278,7 +286,7 @@ def _is_stopped(df: DataFrame, error: Exception) -> bool:
 
 
 def _run_without_writing(df: DataFrame) -> None:
-    """Runs a batch whose rows are written already. A query that keeps state must have run every batch: Spark checks
+    """Runs a batch whose rows are written already. A query that keeps state must run every batch, because Spark checks
     that all its state was committed before it goes on (spark.sql.streaming.stateStore.commitValidation.enabled)."""
     df.write.format("noop").mode("overwrite").save()
 
@@ -293,8 +301,8 @@ def write_atomically(
     settings: Mapping[str, str] | None = None,
 ) -> int:
     """Writes a batch DataFrame into topics, all rows or none, and returns the number of rows. `name` is the
-    transactional id: a job that runs under it again aborts the transaction that a dead one left. A job that succeeds
-    twice writes twice: it has no checkpoint."""
+    transactional id: a later job with the same name aborts the transaction that a dead one left open. A job that
+    succeeds twice writes twice, because it has no checkpoint."""
     transaction = BatchTransaction(sink_settings(bootstrap_servers, settings), name, transaction_timeout_ms)
     try:
         transaction.begin()
@@ -312,8 +320,8 @@ def write_atomically(
             _log.warning("%s is not aborted, and ends by itself after its timeout: %s", name, unreachable)
         if transaction.is_commit_requested:
             raise UnknownOutcomeError(
-                f"whether the rows of {name} were committed is not known, for the answer to the commit did not come "
-                f"({error}): they are all there, or none is. Look before you run the job again"
+                f"it is not known whether the rows of {name} were committed, because no response to the commit came "
+                f"({error}): all of them are there, or none is. Check that before you run the job again"
             ) from error
         raise
     finally:

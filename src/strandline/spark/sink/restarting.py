@@ -1,4 +1,4 @@
-"""Queries that begin again after an error which another attempt does not meet.
+"""Restarts queries after an error that another attempt does not meet.
 
 Spark gives a new Python process of a source ten seconds, whatever its settings say, and ends the query of one that is
 late. Its checkpoint is whole: a query that is started again goes on where it was.
@@ -23,7 +23,7 @@ _LOOK_SECONDS: Final = 0.2
 
 
 def is_transient(error: BaseException | None) -> bool:
-    """True for an error that says nothing about the query: the machine was too busy to start a Python process."""
+    """True for an error that is not the query's fault: the machine was too busy to start a Python process."""
     return error is not None and _TRANSIENT in str(error)
 
 
@@ -51,9 +51,8 @@ class RestartingWriter:
 
 
 class RestartingQuery:
-    """A streaming query that begins again; it has the attributes and calls of Spark's.
-
-    `restarts` counts how often it did. A thread looks after it until it ends for good.
+    """A streaming query that is restarted; it has the attributes and methods of Spark's. `restarts` counts the
+    restarts. A thread watches it until it ends for good.
     """
 
     def __init__(self, start: Any, restarts_max: int) -> None:
@@ -108,7 +107,8 @@ class RestartingQuery:
                     )
                     self._query = self._start()
         except Exception as error:
-            # It cannot be started, or Spark itself has ended: the query's own error stays the one that is raised.
+            # The query cannot be started, or Spark itself has ended: the query's own error is still the one that is
+            # raised.
             _log.warning("the query is not started again: %s", error)
         finally:
             self._ended.set()

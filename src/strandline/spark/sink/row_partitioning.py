@@ -1,9 +1,9 @@
 """Decides the partitions of rows before they are shuffled: each output partition must be written by one task alone.
 
-Rows with a key go where Java's producer puts them, rows without one to all partitions in turn. Spark computes that by
-itself: the hash is in a library that every Spark has, so that no row goes through Python for it. That needs the number
-of partitions beforehand. A topic whose number is not known, because rows name their topics and none went there yet, is
-written by one task, which decides their partitions; so is every topic where a Spark has no such hash.
+Rows with a key go where Java's producer puts them, rows without one to all partitions in turn. Spark computes this
+itself: the hash is in a library that every Spark installation has, so that no row goes through Python for it. The
+number of partitions must be known beforehand. If rows name their topics, a topic that had no rows yet is written by one
+task, which decides the partitions. The same holds for every topic if the Spark version has no such hash.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# The column that this adds; a DataFrame may have one of the usual name.
+# The name of the added column; a DataFrame may already have a column with a usual name.
 PARTITION_COLUMN: Final = "strandline_partition"
-# How many rows without a key go to one partition in a row: about a batch of small records.
+# The number of consecutive rows without a key that go to one partition: about a batch of small records.
 _STICKY_ROWS: Final = 1024
 # monotonically_increasing_id has the row in its lower bits, and the task above them.
 _ROW_BITS: Final = 33
@@ -33,15 +33,15 @@ _POSITIVE: Final = 0x7FFFFFFF
 # With its default seed it computes the 32 bits that Java's producer computes.
 _HASH: Final = ("org.apache.commons.codec.digest.MurmurHash2", "hash32")
 _NOW: Final = ("java.lang.System", "currentTimeMillis")
-# An eighth of a second: batches take longer, and within one rows stay together.
+# An eighth of a second: batches take longer than that, and rows of the same moment stay together.
 _NOW_BITS: Final = 7
 # One expression does not distinguish more topics than this.
 _TOPICS_MAX: Final = 100
 
 
 def partition_counts(admin: Admin, topic: str | None, known_topics: Iterable[str]) -> dict[str, int]:
-    """Returns how many partitions there are now, of the one topic or of those that had rows before. Each batch calls
-    it, so that partitions that are added get rows."""
+    """Returns the present number of partitions of the one topic, or of the topics that had rows before. Each batch
+    calls this, so that added partitions get rows."""
     names = sorted(known_topics)[:_TOPICS_MAX] if topic is None else [topic]
     if not names:
         return {}
@@ -50,7 +50,7 @@ def partition_counts(admin: Admin, topic: str | None, known_topics: Iterable[str
     except KafkaError as error:
         if topic is not None or error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
-        # Some were deleted.
+        # Some topics were deleted.
         topics = error.results if isinstance(error, PartialFailureError) else {}
     return {name: len(each.partitions) for name, each in topics.items()}
 
@@ -68,23 +68,23 @@ def partition_rows(df: DataFrame, topic: str | None, counts: Mapping[str, int]) 
     tasks = context.defaultParallelism
     if not partitioning.repartition_by:
         return rows.repartition(1)
-    # A hash keeps partitions together too, and may give one task more of them: all that PySpark 4.0 has.
+    # PySpark 4.0 can only shuffle by hash. That keeps partitions together too, but may give one task more of them.
     if topic is None or not hasattr(rows, "repartitionById"):
         return rows.repartition(tasks, *partitioning.repartition_by)
     return rows.repartitionById(tasks, *partitioning.repartition_by)
 
 
 class _Partitioning(NamedTuple):
-    """Expressions that serve the next DataFrame too: each part of one is some calls into Spark's JVM, and there are
-    many."""
+    """Expressions that are used for the next DataFrames too: building each part takes some calls into Spark's JVM, and
+    there are many parts."""
 
     columns: tuple[Column, ...]
-    repartition_by: tuple[Column, ...]  # rows that have these in common go to one task
+    repartition_by: tuple[Column, ...]  # rows that are equal in these columns go to one task
 
 
 @cache
 def _partitioning_in_one(jvm: Any, partitions: int | None, names: frozenset[str]) -> _Partitioning:
-    """Returns the expressions where all rows go to one topic, whichever it is."""
+    """Returns the expressions for rows that all go to one topic."""
     from pyspark.sql import functions as f
 
     count = None if partitions is None else f.lit(partitions)
@@ -97,7 +97,7 @@ def _partitioning_in_one(jvm: Any, partitions: int | None, names: frozenset[str]
 def _partitioning_by_topic(
     jvm: Any, counts: tuple[tuple[str, int], ...], names: frozenset[str]
 ) -> _Partitioning:
-    """Returns the expressions where each row names its topic."""
+    """Returns the expressions for rows that each name a topic."""
     from pyspark.sql import functions as f
 
     count = _count(counts)
@@ -122,7 +122,8 @@ def _record_columns(jvm: Any, count: Column | None, names: frozenset[str]) -> tu
 
 
 def _count(counts: tuple[tuple[str, int], ...]) -> Column | None:
-    """Returns the number of partitions of a row's topic, null where it is not known; None if no topic's is."""
+    """Returns the number of partitions of a row's topic; null if it is not known, and None if it is known for no
+    topic."""
     from pyspark.sql import functions as f
 
     cases: Any = None
@@ -140,11 +141,11 @@ def _by_key(jvm: Any, key: Column, count: Column) -> Column:
 
 
 def _round_robin(jvm: Any, count: Column) -> Column:
-    """Returns the partition of rows without a key. Each task begins somewhere else, and each batch.
+    """Returns the partition of rows without a key. Each task and each batch begins at another partition.
 
-    The expression reads the clock while rows are partitioned. Spark's own current_timestamp is a number in the code
-    that Spark generates for the expression, another one in each batch, so that Spark would compile the code of each
-    batch again and run it cold.
+    The expression reads the clock while rows are partitioned. Spark's own current_timestamp would be a constant in the
+    generated code, with another value in each batch, so that Spark would compile the code of each batch again and run
+    it cold.
     """
     from pyspark.sql import functions as f
 
@@ -162,7 +163,10 @@ def has_murmur2(jvm: Any) -> bool:
     try:
         murmur2(jvm, f.lit(b""))
     except Exception as error:
-        _log.warning("this Spark cannot place rows by itself, so that one task writes each topic: %s", error)
+        _log.warning(
+            "this version of Spark cannot partition rows by itself, so that one task writes each topic: %s",
+            error,
+        )
         return False
     return True
 

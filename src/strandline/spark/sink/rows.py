@@ -27,10 +27,10 @@ def check_columns(schema: StructType, topic: str | None) -> None:
     if "value" not in types:
         raise OptionError(f"there is no column value to write: the columns are {', '.join(types) or 'none'}")
     if topic is None and "topic" not in types:
-        raise OptionError("where to is not said: set the option topic, or add a column topic")
+        raise OptionError("the topic is missing: set the option topic, or add a column topic")
     for name, (allowed, words) in _TYPES.items():
         if name == "topic" and topic is not None:
-            continue  # The option counts, and the column may be anything.
+            continue  # The option decides, and the column may be anything.
         if name in types and types[name] not in allowed:
             raise OptionError(f"the column {name} must be {words}, and is {types[name]}: cast it")
 

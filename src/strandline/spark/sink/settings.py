@@ -12,8 +12,8 @@ _REFUSED: Final = {
     **REFUSED_WHEN_WRITING,
     "transactional.id": "the sink has one of its own; in Python it is the argument name",
     "transaction.timeout.ms": "use the argument transaction_timeout_ms",
-    "partitioner.class": "rows are placed by their keys; give them a column partition instead",
-    "partitioner.ignore.keys": "rows are placed by their keys; give them a column partition instead",
+    "partitioner.class": "rows are partitioned by their keys; give them a column partition instead",
+    "partitioner.ignore.keys": "rows are partitioned by their keys; give them a column partition instead",
 }
 # Values that a transaction requires; the user may repeat them.
 _REQUIRED: Final = {"enable.idempotence": ("true",), "acks": ("all", "-1")}

@@ -1,12 +1,11 @@
 """Writes without a shuffle: each task writes the rows that it has, to partitions that are its own.
 
 Of `tasks` tasks the one with the number i owns the output partitions i, i + tasks, i + 2 * tasks and so on, so that no
-two ever write to the same one, whatever their rows are. Rows without a key may go anywhere and go to the task's own.
-Rows with a key, or that name a partition, have only one place: where it is another task's, nothing of the batch can
-stay, and it is written again with a shuffle. A copy of a topic into one with as many partitions needs none either way.
-
-Only the rows show whether that works: the sink tries, and after the first batch of a run for which it does not work it
-tries no more.
+two ever write to the same one, whatever their rows are. Rows without a key may go to any partition, so they go to one
+of the task's own. A row with a key, or with a partition, has only one possible partition: if another task owns it, the
+batch is aborted and written again with a shuffle. Copying a topic into another one with the same number of partitions
+needs no shuffle. Only the rows show whether this works: the sink tries it, and stops trying after the first batch of a
+run for which it does not work.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ def task_partitions_of(df: DataFrame, partitions: int) -> TaskPartitions | None:
     try:
         plan: Any = df._jdf.logicalPlan()
         if plan.getClass().getSimpleName() != "LogicalRDD":
-            return None  # Its tasks would have to be planned to be counted.
+            return None  # Its tasks could only be counted by planning them.
         tasks = int(plan.rdd().getNumPartitions())
     except Exception:
-        return None  # These are no public names of Spark.
+        return None  # These names of Spark are not public.
     return TaskPartitions(tasks, partitions) if 0 < tasks <= partitions else None
 
 
@@ -66,7 +65,7 @@ def assign_own_partitions(rows: pa.RecordBatch, task_partitions: TaskPartitions,
 
     columns = TableColumns(rows.num_rows, column("key"), column("value"), None, None, column("partition"))
     own = list(range(number, task_partitions.partitions, task_partitions.tasks))
-    random.shuffle(own)  # so that small batches do not all go to the first
+    random.shuffle(own)  # so that small batches do not all go to the first partition
     partitions = partitions_of(
         columns, partition_count=task_partitions.partitions, sticky=own, kernels=kernels()
     )

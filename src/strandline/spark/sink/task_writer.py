@@ -38,18 +38,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_TYPES: Final = ("string", "int32", "int64", "int32", "string")  # of the fields of a report, for Arrow
-# Instead of a partition's number: the task wrote all rows of the topic; or it has rows that it must not write.
+_TYPES: Final = ("string", "int32", "int64", "int32", "string")  # the types of a report's fields, for Arrow
+# These stand instead of a partition's number: the task wrote all rows of the topic, or it has rows that it must not
+# write.
 WHOLE_TOPIC: Final = -1
 FOREIGN_PARTITION: Final = -2
-# The same for a task that could not write, and could not if it ran again.
+# The same for a task that could not write, and could not write either if it ran again.
 FATAL: Final = -3
-# How late Spark's own listeners may learn of events; usually it is milliseconds.
+# The longest delay with which Spark's own listeners learn of events; usually it is milliseconds.
 _LISTENERS_MS_MAX: Final = 60_000
 
 
 class TaskReport(NamedTuple):
-    """A task's report on one partition; or on itself, with an `error`, where it could not write."""
+    """A task's report about one partition, or about itself with an `error` if it could not write."""
 
     topic: str
     partition: int
@@ -63,7 +64,8 @@ class TaskFailedError(RuntimeError):
 
 
 class FatalWriteError(TaskFailedError):
-    """The same, where writing the rows again would not help: a topic that is not there, a setting that is none."""
+    """A task could not write its rows, and writing them again would not help: a topic does not exist, or a setting is
+    invalid."""
 
 
 class RepeatedWriteError(RuntimeError):
@@ -79,9 +81,9 @@ def write_in_transaction(
     *,
     shuffle_free: bool = False,
 ) -> dict[str, int]:
-    """Writes all rows, and returns how many by topic once every one is acknowledged. Several tasks write each topic
-    whose partitions were counted; one topic is written without a shuffle, if `shuffle_free` allows to try that and it
-    is possible. Raises RepeatedWriteError, TaskFailedError and ForeignPartitionError."""
+    """Writes all rows, and returns the number of rows for each topic after all are acknowledged. Several tasks write
+    each topic whose partitions were counted. A single topic is written without a shuffle if `shuffle_free` permits that
+    and it is possible. Raises RepeatedWriteError, TaskFailedError and ForeignPartitionError."""
     check_columns(df.schema, topic)
     context = df.sparkSession.sparkContext
     task_partitions = None
@@ -103,7 +105,7 @@ def write_in_transaction(
 
 @cache
 def _report_schema() -> StructType:
-    """Returns the schema of reports; not as text, which PySpark would have Spark parse for each batch."""
+    """Returns the schema of reports as an object: PySpark would have Spark parse a text for each batch."""
     from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
     kinds = {"string": StringType(), "int32": IntegerType(), "int64": LongType()}
@@ -113,7 +115,7 @@ def _report_schema() -> StructType:
 
 
 def _attempts(context: SparkContext, stages: Iterable[int]) -> dict[int, int | None]:
-    """Returns how often Spark began each stage again; None where it does not know the stage."""
+    """Returns the number of times that Spark began each stage again; None if it does not know the stage."""
     # The status tracker learns of events through listeners, some time after they happened.
     spark: Any = context._jsc
     spark.sc().listenerBus().waitUntilEmpty(_LISTENERS_MS_MAX)
@@ -123,7 +125,7 @@ def _attempts(context: SparkContext, stages: Iterable[int]) -> dict[int, int | N
 
 
 def check_reports(reports: Sequence[TaskReport], attempts: Mapping[int, int | None]) -> None:
-    """Checks rule 3, from the tasks' reports and how often Spark began each stage again."""
+    """Checks rule 3, from the tasks' reports and the number of times that Spark began each stage again."""
     for report in reports:
         if report.partition == FOREIGN_PARTITION:
             raise ForeignPartitionError(report.error)
@@ -222,7 +224,7 @@ def write_task(
     except ForeignPartitionError as error:
         reports = [TaskReport("", FOREIGN_PARTITION, 0, stage, str(error))]
     except (UnknownTopicError, ConfigError) as error:
-        # For the topic it has waited as long as max.block.ms says.
+        # The producer has already waited max.block.ms for the topic.
         reports = [TaskReport("", FATAL, 0, stage, str(error))]
     except Exception:
         reports = [TaskReport("", WHOLE_TOPIC, 0, stage, traceback.format_exc())]

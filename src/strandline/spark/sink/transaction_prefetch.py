@@ -1,7 +1,7 @@
 """Begins the next transaction of a sink while Spark is still between two batches.
 
-Taking over a transactional id is a handful of round trips to brokers, and nothing of it depends on the batch. Beginning
-early is safe: coordinators know of no open transaction before its first record, and a driver that takes the name over
+Taking over a transactional id takes a handful of round trips to brokers, and does not depend on the batch. Beginning
+early is safe. Coordinators know of no open transaction before its first record, and a driver that takes the name over
 meanwhile raises the epoch, so that brokers refuse writes with this one.
 """
 
@@ -18,7 +18,8 @@ from strandline.spark.sink.batch_transaction import BatchTransaction
 
 _log = logging.getLogger(__name__)
 
-# Batches that are further apart begin their transactions themselves: nothing is gained there, and brokers forget.
+# Batches that are further apart than this begin their transactions themselves: an early start would gain nothing, and
+# brokers forget idle producers.
 _AGE_SECONDS_MAX: Final = 60.0
 
 
@@ -30,7 +31,7 @@ class TransactionPrefetch:
         self._next: tuple[BatchTransaction, Future[float]] | None = None
 
     def start(self) -> None:
-        """Begins a transaction in the background. The batch that takes it finds out if that failed, and begins
+        """Begins a transaction in the background. If that fails, the batch that takes the transaction begins
         another."""
         assert self._next is None, "one at a time"
         transaction = self._new_transaction()
@@ -47,7 +48,7 @@ class TransactionPrefetch:
         threading.Thread(target=begin_now, name="strandline-transaction-prefetch", daemon=True).start()
 
     def take(self) -> BatchTransaction:
-        """Returns the transaction that has begun, or a new one that has not."""
+        """Returns the transaction that has begun, or a new one that has not begun."""
         if self._next is None:
             return self._new_transaction()
         (transaction, begun_at), self._next = self._next, None
@@ -62,8 +63,8 @@ class TransactionPrefetch:
         return self._new_transaction()
 
     def drain(self) -> None:
-        """Waits until no transaction is being begun: one that takes the name over late would take it from its next
-        owner."""
+        """Waits until no transaction is being begun: a transaction that takes the name over late would take it from its
+        next owner."""
         self.take().close()
 
     def close(self) -> None:
