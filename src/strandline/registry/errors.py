@@ -19,7 +19,7 @@ class RegistryError(Exception):
 
 
 class LeaderUnknown(RegistryError):
-    """No instance is known that may write now; a moment later there may be one."""
+    """No instance is known that may write at the moment; soon there may be one."""
 
     CODE: Final = 50004
 
@@ -143,7 +143,7 @@ def context_not_empty(context: str) -> RegistryError:
 
 
 def unprocessable(message: str) -> RegistryError:
-    """The body is JSON, but not of the request's form."""
+    """Returns the error for a body that is JSON but not of the request's form."""
     return RegistryError(422, 422, message)
 
 

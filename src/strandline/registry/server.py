@@ -21,11 +21,11 @@ from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 from strandline.registry.service.settings import RegistrySettings
 
-_OPEN: Final = ListenerSettings()  # plain HTTP, without logins
+_OPEN: Final = ListenerSettings()  # the default is plain HTTP without logins
 _PARSING_THREADS: Final = 2
 _FORWARDING_THREADS: Final = 8
 _LOOK_SECONDS: Final = 1.0
-_SWITCH_SECONDS: Final = 0.001  # after which a thread that parses lets the loop run
+_SWITCH_SECONDS: Final = 0.001  # after this time a thread that parses lets the loop run
 _BACKLOG: Final = 2048
 
 
@@ -47,9 +47,9 @@ async def serve_registry(
     registry = Registry(settings, call=call_in_subprocess)
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
-        gc.disable()  # what is read at the start stays: looking for garbage in it would only take time
+        gc.disable()  # the schemas that are read at the start stay: looking for garbage in them would only take time
         await registry.start()
-        gc.freeze()  # nor later, when it would stop the loop
+        gc.freeze()  # the collector does not look at them later either, which would stop the loop
         gc.enable()
         forwarder = HttpForwarder(
             forwarding, settings.forward_timeout_seconds, None if connects is None else connects.context
@@ -86,7 +86,7 @@ async def serve_registry(
 
 
 async def _watch(registry: Registry, server: uvicorn.Server, on_ready: Callable[[Registry], None]) -> None:
-    """Says when the server listens, and stops it when the topic is gone."""
+    """Reports that the server listens, and stops it when the topic is gone."""
     while not server.started:
         await asyncio.sleep(0.01)
     on_ready(registry)

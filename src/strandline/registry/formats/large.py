@@ -1,8 +1,7 @@
-"""Schemas that are large: they are parsed and compared in another process.
-
-Threads of Python take turns, and some of what they call takes no turns at all: reading a megabyte of JSON, or
-collecting the garbage that it leaves, stops the loop for as long. So a large schema is kept as its text here, and every
-question about it is put to a process that ends with the response.
+"""Large schemas: they are parsed and compared in another process. Python's threads share one interpreter lock, and some
+calls hold it to their end: reading a megabyte of JSON, or collecting the garbage that it leaves, stops the loop for
+that time. So only the text of a large schema is kept here, and every operation on it is a call in a process that ends
+with the response.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Any, Final
 from strandline.registry.formats.parsed import ParsedSchema, Reference
 from strandline.registry.formats.parsing import parse_schema
 
-# Characters with all that is imported. What is smaller is parsed within some milliseconds.
+# Characters, including all imports. A smaller schema is parsed within some milliseconds.
 LARGE_MIN: Final[Mapping[str, int]] = {"AVRO": 32_768, "PROTOBUF": 32_768, "JSON": 8_192}
-BODY_LARGE_MIN: Final = 65_536  # bytes of a request
-_REST_MAX: Final = 65_536  # bytes of a large request beside its schema
+BODY_LARGE_MIN: Final = 65_536  # the size of a request, in bytes
+_REST_MAX: Final = 65_536  # the most bytes of a large request beside its schema
 
-Call = Callable[..., Any]  # runs a function of this module with its values elsewhere, and returns its value
+Call = Callable[..., Any]  # runs a function of this module in another process, and returns its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ class LargeSchema(ParsedSchema):
 
 
 def find_incompatibilities(reader: ParsedSchema, writer: ParsedSchema, *, is_lenient: bool) -> list[str]:
-    """As `reader.incompatibilities(writer)`, elsewhere if one of them is large."""
+    """Returns `reader.incompatibilities(writer)`, computed in another process if one of them is large."""
     if isinstance(writer, LargeSchema) and not isinstance(reader, LargeSchema):
         found: list[str] = writer.call(compare, source_of(reader), writer.source, is_lenient)
         return found
@@ -87,7 +86,7 @@ def find_incompatibilities(reader: ParsedSchema, writer: ParsedSchema, *, is_len
 
 
 def are_equivalent(one: ParsedSchema, other: ParsedSchema) -> bool:
-    """As `one.is_equivalent(other)`, elsewhere if one of them is large."""
+    """Returns `one.is_equivalent(other)`, computed in another process if one of them is large."""
     if isinstance(other, LargeSchema) and not isinstance(one, LargeSchema):
         return other.is_equivalent(one)
     return one.is_equivalent(other)
@@ -128,7 +127,8 @@ def are_same(one: SchemaSource, other: SchemaSource) -> bool:
 
 
 def read_body(body: bytes) -> Any:
-    """The JSON of a large request. ValueError if it is none, or if it is large without a large schema."""
+    """Returns the JSON of a large request. Raises ValueError if it is not JSON, or if it is large without a large
+    schema."""
     value = json.loads(body)
     rest = {key: each for key, each in value.items() if key != "schema"} if isinstance(value, dict) else value
     if len(json.dumps(rest)) > _REST_MAX:

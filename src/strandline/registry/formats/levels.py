@@ -20,13 +20,14 @@ from strandline.registry.formats.parsed import ParsedSchema
 LEVELS: Final = (
     "NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE",
 )  # fmt: skip
-_SHOWN_MAX: Final = 10 * 1024  # characters of an old schema in a message
+_SHOWN_MAX: Final = 10 * 1024  # the most characters of an old schema in a message
 
 
 def violations(
     level: str, schema: ParsedSchema, earlier: Sequence[tuple[int, ParsedSchema]], *, is_lenient: bool = False
 ) -> list[str]:
-    """The incompatibilities of a schema by a level, after these versions in ascending order; empty if it is allowed."""
+    """Returns the incompatibilities of a schema by a level, after these versions in ascending order; empty if it is
+    allowed."""
     direction, _, transitive = level.partition("_")
     if direction == "NONE" or not earlier:
         return []

@@ -1,4 +1,4 @@
-"""The contract that all three formats keep: a parsed schema with its canonical text and its rules."""
+"""The interface of all three formats: a parsed schema with its canonical text and its rules."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ class ParsedSchema(ABC):
 
     @abstractmethod
     def normalized(self) -> ParsedSchema:
-        """An equivalent schema in normal form: what does not matter has one order, references are sorted."""
+        """Returns an equivalent schema in normal form: parts whose order does not matter are sorted, references too."""
 
     @abstractmethod
     def incompatibilities(self, previous: ParsedSchema, *, is_lenient: bool = False) -> list[str]:
-        """Why data written with `previous` cannot be read with this schema. Each `%s` pair names the two sides."""
+        """Returns the reasons why data written with `previous` cannot be read with this schema. Each `%s` pair names
+        the two sides."""
 
     def formatted(self, format: str) -> str:
-        """The text in an output format of the registry; an unknown format gives the canonical text."""
+        """Returns the text in an output format of the registry; an unknown format gives the canonical text."""
         return self.text
 
     def check(self, *, is_strict: bool) -> None:
@@ -59,7 +60,7 @@ class ParsedSchema(ABC):
         return False
 
     def is_equivalent(self, other: ParsedSchema) -> bool:
-        """True if both mean the same to clients, wherever their references are resolved."""
+        """True if both mean the same to clients, even if their references are resolved differently."""
         return type(self) is type(other) and self.text == other.text
 
     def sorted_references(self) -> tuple[Reference, ...]:

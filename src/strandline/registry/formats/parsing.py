@@ -1,4 +1,4 @@
-"""Parses a schema of any type. The modules of a format are imported when one of its schemas comes."""
+"""Parses a schema of any type. The modules of a format are imported when its first schema is parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ SCHEMA_TYPES: Final = ("JSON", "PROTOBUF", "AVRO")
 def parse_schema(
     type: str, text: str, references: tuple[Reference, ...], resolved: Mapping[str, str], *, is_new: bool
 ) -> ParsedSchema:
-    """Raises InvalidSchema with the reason. `is_new` asks for the strict rules that stored schemas are spared."""
+    """Returns the parsed schema. Raises InvalidSchema with the reason. With `is_new` the strict rules apply, which
+    stored schemas need not meet."""
     match type:
         case "AVRO":
             from strandline.registry.formats.avro import AvroSchema

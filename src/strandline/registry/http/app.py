@@ -23,11 +23,11 @@ from strandline.registry.model.queries import resolve_alias
 from strandline.registry.service.logins import ClusterLogins
 from strandline.registry.service.registry import Registry
 
-BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # a schema of a megabyte, escaped as JSON in JSON
+BODY_BYTES_MAX: Final = 4 * 1024 * 1024  # enough for a schema of a megabyte, escaped as JSON in JSON
 _TARGET_BYTES_MAX: Final = 16 * 1024
 _KEPT_MAX: Final = 10_000  # responses about ids
 _KEPT_PATH: Final = b"/schemas/ids/"
-# What may be known elsewhere: the topic is read to its end before one of these is returned.
+# Errors of things that another instance may already know: the topic is read to its end before one of them is returned.
 _UNKNOWN: Final = (40401, 40402, 40403, 40404, 40408, 40409)
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,9 @@ class RegistryApp:
             reply = await self._reply(scope, receive)
         except RegistryError as error:
             reply = error_reply(error)
-        except Exception:  # a mistake of ours: it is logged whole, and costs one request
+        except (
+            Exception
+        ):  # a defect of this program: it is logged with its traceback, and only this request fails
             _log.exception("%s %s failed", scope["method"], scope["path"])
             reply = error_reply(RegistryError(500, 500, "Internal Server Error"))
         body = reply.encoded()
@@ -139,7 +141,8 @@ class RegistryApp:
         return exchange, name
 
     async def _read_elsewhere(self, call: Call, body: bytes) -> Callable[[bytes], Any]:
-        """Reads a large body in another process. The outcome, a mistake of the client's too, belongs to the handler."""
+        """Reads a large body in another process. The handler gets the result, or the error of a body that is not
+        valid."""
         try:
             value = await self._workers.run(call, read_body, body)
         except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from strandline.registry.model.rules import Json
 V1_JSON: Final = "application/vnd.schemaregistry.v1+json"
 _PRODUCED: Final = (V1_JSON, "application/vnd.schemaregistry+json", "application/json")
 _CONSUMED: Final = (*_PRODUCED, "application/octet-stream")
-BODY_DEPTH_MAX: Final = 200  # of nested JSON in a request
+BODY_DEPTH_MAX: Final = 200  # the most levels of nested JSON in a request
 _INT_MAX: Final = 2**31 - 1
 
 
@@ -23,12 +23,12 @@ class Exchange:
     """A request: its path is cut into decoded segments, the variable ones are in `path`."""
 
     method: str
-    target: str  # path and query as they came, to be forwarded
+    target: str  # path and query as they were received, to be forwarded
     path: dict[str, str] = field(default_factory=dict)
     query: Mapping[str, list[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    read: Callable[[bytes], Any] = json.loads  # a large body is read before, elsewhere
+    read: Callable[[bytes], Any] = json.loads  # a large body was already read, in another process
 
     def flag(self, name: str) -> bool:
         return self.text(name).lower() == "true"
@@ -38,7 +38,8 @@ class Exchange:
         return values[0] if values else default
 
     def number(self, name: str, default: int) -> int:
-        """A parameter of the query that is no number makes the path one that does not exist, as with JAX-RS."""
+        """Returns a number of the query. A parameter that is not a number gives the error of an unknown path, as with
+        JAX-RS."""
         text = self.text(name)
         if not text:
             return default
@@ -57,7 +58,7 @@ class Exchange:
         return slice(offset, offset + (limit if 0 < limit <= default_limit else default_limit))
 
     def json_body(self) -> Json:
-        """The body of a request that needs one. Raises RegistryError if it is no object of JSON."""
+        """Returns the body of a request that needs one. Raises RegistryError if it is not a JSON object."""
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind and kind not in _CONSUMED:
             raise RegistryError(415, 415, "HTTP 415 Unsupported Media Type")
@@ -95,7 +96,8 @@ def error_reply(error: RegistryError) -> Reply:
 
 
 def negotiated_type(accept: str) -> str:
-    """The content type of the response. Raises RegistryError if the client takes none that there is."""
+    """Returns the content type of the response. Raises RegistryError if the client accepts none of the registry's
+    content types."""
     if not accept.strip():
         return V1_JSON
     offers: list[tuple[float, int, str]] = []

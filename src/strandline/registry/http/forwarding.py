@@ -1,4 +1,4 @@
-"""Sends a request on to the writer, in a thread: the standard library's client blocks."""
+"""Forwards a request to the writer, in a thread because the standard library's client blocks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class HttpForwarder:
         )
         reply = Reply(status=status, text=body.decode())
         if status == 500 and _error_code(body) == LeaderUnknown.CODE:
-            raise LeaderUnknown(f"Leader not known. {url} is not it any more.")
+            raise LeaderUnknown(f"Leader not known. {url} is no longer the leader.")
         return reply
 
 
 def _error_code(body: bytes) -> object:
-    """The code of an error, None if somebody else wrote it (a proxy)."""
+    """Returns the code of an error, None if a proxy wrote it and not a registry."""
     try:
         error = json.loads(body)
     except ValueError:
@@ -59,7 +59,8 @@ def send_request(
     timeout_seconds: float,
     tls: Any = None,
 ) -> tuple[int, bytes]:
-    """Status and body of the response. Raises ConnectionRefusedError, another ConnectionError, or TimeoutError."""
+    """Returns status and body of the response. Raises ConnectionRefusedError, another ConnectionError, or
+    TimeoutError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     connection = (

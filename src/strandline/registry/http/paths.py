@@ -1,7 +1,6 @@
-"""Cuts paths into segments and finds the operation that a path means.
-
-A subject may have slashes and colons in its name, so that segments are decoded only after the path is cut. A path that
-begins with `/contexts/<context>/` means the same path inside of that context.
+"""Cuts paths into segments and finds the operation of a path. A subject's name may have slashes and colons, so segments
+are decoded only after the path is cut. A path that begins with `/contexts/<context>/` means the same path inside of
+that context.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from strandline.registry.model.subjects import ALL_CONTEXTS, normalized_context
 
 Query = dict[str, list[str]]
 
-# A segment in braces is variable; every pattern has the name of its operation.
+# A segment in braces is variable. Each pattern has the name of its operation.
 PATTERNS: Final[Mapping[str, str]] = {
     "/": "root",
     "/schemas": "schemas",
@@ -56,7 +55,7 @@ def read_query(raw: bytes) -> Query:
 
 
 def cut_path(raw_path: str) -> list[str]:
-    """The decoded segments. Empty ones are dropped, except a subject of no name at the end."""
+    """Returns the decoded segments. Empty ones are dropped, except a subject of no name at the end."""
     segments = [unquote(each) for each in raw_path.split("/")[1:]]
     if len(segments) > 1 and not segments[-1]:
         segments.pop()
@@ -64,7 +63,7 @@ def cut_path(raw_path: str) -> list[str]:
 
 
 def find_operation(segments: list[str]) -> tuple[str, dict[str, str]]:
-    """The name of the operation and its variable segments. Raises RegistryError if there is none."""
+    """Returns the name of the operation and its variable segments. Raises RegistryError if there is none."""
     for pattern, name in _SEGMENTS:
         if len(pattern) != len(segments):
             continue
@@ -80,7 +79,7 @@ def find_operation(segments: list[str]) -> tuple[str, dict[str, str]]:
 
 
 def enter_context(segments: list[str], query: Query) -> list[str]:
-    """The path and the query as they read without `/contexts/<context>` in front."""
+    """Returns the path and the query as they read without `/contexts/<context>` in front."""
     if len(segments) < 2 or segments[0] != "contexts":
         return segments
     try:

@@ -30,7 +30,7 @@ from strandline.registry.model.subjects import (
 )
 from strandline.registry.service.registry import Registry
 
-SCHEMAS_MAX: Final = 1000  # in one response, as schema.search.max.limit
+SCHEMAS_MAX: Final = 1000  # the most schemas in one response, as schema.search.max.limit
 _ID_MAX: Final = 2**31 - 1
 
 Handler = Callable[[Exchange], Awaitable[Reply]]
@@ -353,7 +353,7 @@ class ReadOperations:
 
 
 def read_id(exchange: Exchange) -> int:
-    """The id in a path. What is no number of 32 bits is no path of the registry."""
+    """Returns the id in a path. A text that is not a number of 32 bits gives the error of an unknown path."""
     text = exchange.path["id"]
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdecimal()) or abs(int(text)) > _ID_MAX:
@@ -362,13 +362,14 @@ def read_id(exchange: Exchange) -> int:
 
 
 def subject_or_none(exchange: Exchange) -> str | None:
-    """The subject of a config or mode; None for the default context, whose settings are the global ones."""
+    """Returns the subject of a config or mode; None for the default context, whose settings are the global ones."""
     subject = exchange.path.get("subject")
     return None if subject is None or is_default_context(subject) else normalized_subject(subject)
 
 
 def schema_string(schema: StoredSchema, *, with_place: bool) -> dict[str, Any]:
-    """A schema by its id or guid. A guid has no place, for the same schema may have several."""
+    """Returns a schema by its id or guid. With a guid the response names no subject and version, because the same
+    schema may have several."""
     value: dict[str, Any] = {"subject": schema.subject, "version": schema.version} if with_place else {}
     attributes = described(schema.type, schema.references, schema.metadata, schema.rule_set)
     value |= {"guid": schema.guid, "schemaType": attributes.pop("schemaType"), "schema": schema.text}

@@ -1,4 +1,5 @@
-"""The operations that write. The writer plans them; any other instance forwards the request."""
+"""The operations that write. The instance with the right to write (the writer) plans them; other instances forward
+them."""
 
 from __future__ import annotations
 
@@ -33,16 +34,17 @@ from strandline.registry.model.subjects import (
 from strandline.registry.service.registry import NotWriter, Registry
 from strandline.registry.storage.writer import WriterLost
 
-FORWARDED: Final = "x-forward"  # the header of a request that another instance has forwarded
-_PAUSE_SECONDS: Final = 0.1  # between two attempts to find the writer
+FORWARDED: Final = "x-forward"  # the header that marks a request as forwarded by another instance
+_PAUSE_SECONDS: Final = 0.1  # the seconds between two attempts to find the writer
 
 T = TypeVar("T")
 
 
 class Forwarder(Protocol):
     async def forward(self, url: str, exchange: Exchange) -> Reply:
-        """The writer's response. Raises ConnectionRefusedError if nobody is there, another ConnectionError if the
-        connection broke, TimeoutError if no response comes, LeaderUnknown if the instance there is not the writer."""
+        """Returns the writer's response. Raises ConnectionRefusedError if nobody is there, another ConnectionError if
+        the connection broke, TimeoutError if no response comes, LeaderUnknown if the instance there is not the
+        writer."""
         ...
 
 
@@ -82,7 +84,7 @@ class WriteOperations:
                 )
             )
         except errors.RegistryError:
-            # The plan finds it again, after it has looked whether writing is allowed at all.
+            # The plan finds the version again, after it has checked whether writing is allowed.
             existing = None
         if existing is not None:
             return Reply(registered(existing))
@@ -173,7 +175,7 @@ class WriteOperations:
         if subject is not None and not is_valid_subject(subject, is_config_or_mode=True):
             raise errors.invalid_subject(subject)
 
-    # Where it is written
+    # The instance that writes
 
     async def _write(
         self,
@@ -181,11 +183,10 @@ class WriteOperations:
         plan: Callable[[RegistryState], Planned[T]],
         reply: Callable[[T], Reply],
     ) -> Reply:
-        """Plans and commits here if this instance is the writer, else forwards; takes over a writer that is gone.
-
-        While instances take the right to write from each other, there are moments without a known writer: the request
-        is tried again until its time is over, by the instance that the client asked. An attempt whose commit failed may
-        have been committed all the same, so a deletion is repeated once at most.
+        """Plans and commits here if this instance is the writer, and otherwise forwards; takes the right to write if
+        the writer is gone. While the right moves between instances, there are moments without a known writer. Then the
+        instance that the client called tries again until its time is over. A commit that failed may have been carried
+        out all the same, so a deletion is repeated once at most.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._registry.settings.timeout_seconds
@@ -214,10 +215,9 @@ class WriteOperations:
             is_retry = True
 
     async def _forward(self, exchange: Exchange, *, is_retry: bool) -> Reply | None:
-        """The response of the writer; None if this instance has become the writer, and is to try again.
-
-        Raises LeaderUnknown where the right to write was taken from the instance that should have it. One that gets a
-        request from another instance leaves the right where it is: the two would take it from each other.
+        """Returns the response of the writer; None if this instance has become the writer and must try again. Raises
+        LeaderUnknown if the right to write was taken from the instance that should have it. An instance that receives a
+        forwarded request does not take the right, because the two would take it from each other.
         """
         registry = self._registry
         if is_retry or registry.writer_url in (None, registry.settings.url):
@@ -227,15 +227,15 @@ class WriteOperations:
             await registry.become_writer()
             return None
         if FORWARDED in exchange.headers:
-            raise errors.LeaderUnknown(f"Leader not known. {url} has become it.")
+            raise errors.LeaderUnknown(f"Leader not known. {url} has become the leader.")
         try:
             return await self._forwarder.forward(url, exchange)
         except ConnectionRefusedError:
             await registry.become_writer()
             return None
         except (ConnectionError, TimeoutError) as error:
-            # Fenced from now on, the old writer can commit nothing. The request may have been carried out before that:
-            # a registration or a setting that is repeated changes nothing, a deletion would find nothing.
+            # From now on the old writer is fenced and cannot commit. The request may have been carried out before that:
+            # repeating a registration or a setting changes nothing, but a repeated deletion would find nothing.
             await registry.become_writer()
             if exchange.method == "DELETE":
                 raise errors.forwarding_failed(f"Error while forwarding to {url}: {error}") from error
@@ -256,5 +256,5 @@ def registered(schema: StoredSchema) -> dict[str, Any]:
 
 
 def update_echo(config: Json) -> Json:
-    """A config as the response to its update names it."""
+    """Returns a config with the key names of the response to its update."""
     return {("compatibility" if key == "compatibilityLevel" else key): value for key, value in config.items()}

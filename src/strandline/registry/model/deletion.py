@@ -1,7 +1,6 @@
-"""Decides what deleting writes: a version, a subject or a context, softly or for good.
-
-A soft deletion hides a version and keeps its id readable. Only what was softly deleted can be deleted for good, and
-nothing can be deleted that another schema refers to.
+"""Decides which records a deletion writes, of a version, a subject or a context, softly or for good. A soft deletion
+hides a version, and its id can still be read. Only a version that was softly deleted can be deleted for good, and a
+version to which another schema refers cannot be deleted.
 """
 
 from __future__ import annotations
@@ -75,13 +74,13 @@ def plan_subject_deletion(state: RegistryState, subject: str, *, is_permanent: b
     if not is_permanent:
         record = DeleteSubjectRecord(subject, versions[-1] if versions else 0)
         return Planned(records=(record,), response=versions)
-    # The last version first: earlier ones may be referred to by later ones.
+    # The last version is deleted first, because later versions may refer to earlier ones.
     records: list[RegistryRecord] = [SchemaRecord(subject, version, None) for version in reversed(versions)]
     return Planned(records=(*records, *_settings_of(state, subject)), response=versions)
 
 
 def plan_context_deletion(state: RegistryState, context: str) -> Planned[None]:
-    """Forgets a context without subjects. `context` is as it precedes a name."""
+    """Deletes a context without subjects. `context` has the form in which it precedes a name."""
     if state.subject_exists(context, includes_deleted=True):
         raise errors.context_not_empty(context)
     return Planned(records=(ContextRecord(context_of(context), exists=False),), response=None)
@@ -98,7 +97,7 @@ def check_writable(state: RegistryState, subject: str | None) -> None:
 def live_referrers(
     state: RegistryState, subject: str, version: int, *, includes_deleted: bool
 ) -> list[ContextId]:
-    """The schemas that refer to a version, by context and id, in order."""
+    """Returns the schemas that refer to a version, by context and id, in order."""
     found = state.referrers.get((subject, version), frozenset())
     if not includes_deleted:
         found = frozenset(each for each in found if _is_live(state, each))
@@ -125,7 +124,7 @@ def _is_referred_to_by_others(state: RegistryState, schema: StoredSchema, *, inc
 
 
 def _settings_of(state: RegistryState, subject: str) -> list[RegistryRecord]:
-    """Config and mode of a subject go with its last version."""
+    """Returns the records that delete config and mode of a subject, as the deletion of its last version does."""
     records: list[RegistryRecord] = []
     if subject in state.modes:
         records.append(SubjectModeRecord(subject, None))
@@ -135,5 +134,5 @@ def _settings_of(state: RegistryState, subject: str) -> list[RegistryRecord]:
 
 
 def shown_key(subject: str, version: int) -> str:
-    """A version as messages name it."""
+    """Returns a version as messages name it."""
     return f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}"

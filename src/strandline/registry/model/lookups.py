@@ -1,4 +1,4 @@
-"""Finds the version of a subject that a client's schema already is."""
+"""Finds the version of a subject that is the same schema as a client's."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from strandline.registry.model.state import RegistryState
 from strandline.registry.model.stored_schema import StoredSchema, digest_of
 from strandline.registry.model.subjects import DEFAULT_CONTEXT, QualifiedSubject, context_of
 
-# The schema that was found; False where only the client's own words are returned, without time and deletion.
+# The schema that was found. The flag is False if the client's own schema is returned, without time and deletion.
 Found = tuple[StoredSchema, bool]
 
 
 def latest_version(state: RegistryState, subject: str) -> StoredSchema | None:
-    """The newest version that is not deleted."""
+    """Returns the newest version that is not deleted."""
     for schema in reversed(state.versions.get(subject, ())):
         if not schema.is_deleted:
             return schema
@@ -43,8 +43,8 @@ def canonicalize(
     is_new: bool,
     normalizes: bool,
 ) -> tuple[RegisterRequest, ParsedSchema] | None:
-    """The request with the canonical text, and the schema; None if the request has no text. Raises RegistryError if
-    the schema is invalid."""
+    """Returns the request with the canonical text, and the schema; None if the request has no text. Raises
+    RegistryError if the schema is invalid."""
     if request.text is None or not request.text.strip():
         return None
     mode = mode_in_scope(state, subject)
@@ -73,7 +73,8 @@ def look_up(
     normalizes: bool,
     includes_deleted: bool,
 ) -> Found | None:
-    """The version that a schema is, also if it took its metadata and rules from config or the version before."""
+    """Returns the version with this schema, even if its metadata and rules came from the config or from the version
+    before."""
     config = config_in_scope(state, subject, default_level)
     found = find_version(
         state, parser, subject, request, config, normalizes=normalizes, includes_deleted=includes_deleted
@@ -99,7 +100,7 @@ def look_up_in_contexts(
     normalizes: bool,
     includes_deleted: bool,
 ) -> Found | None:
-    """As `look_up`; a subject without a context is sought in all of them after the default one."""
+    """Does the same as `look_up`; a subject without a context is looked for in the default one, then in all others."""
     found = look_up(
         state, parser, subject, request, default_level,
         normalizes=normalizes, includes_deleted=includes_deleted,
@@ -155,13 +156,13 @@ def find_version(
 
 
 def version_by_digest(state: RegistryState, subject: str, request: RegisterRequest) -> StoredSchema | None:
-    """The version of the subject with exactly this text, references, metadata and rules."""
+    """Returns the version of the subject with exactly this text, references, metadata and rules."""
     id = id_by_digest(state, subject, request)
     return None if id is None else state.schema_by_id(id, context_of(subject), subject)
 
 
 def id_by_digest(state: RegistryState, subject: str, request: RegisterRequest) -> int | None:
-    """The id that exactly this schema has in the subject's context."""
+    """Returns the id that exactly this schema has in the subject's context."""
     assert request.text is not None
     context = context_of(subject)
     digest = digest_of(request.text, request.references, request.metadata, request.rule_set)
@@ -177,8 +178,8 @@ def is_same_schema(
     parsed: ParsedSchema,
     stored: StoredSchema,
 ) -> bool:
-    """True if the client's schema means this version: equal but for `confluent:version`, with the same references,
-    or with none because it has them written out."""
+    """True if the client's schema is this version: equal except for `confluent:version`, with the same references, or
+    without references because they are written out."""
     if stored.type != parsed.type:
         return False
     try:
@@ -221,8 +222,8 @@ def _real_versions(state: RegistryState, subject: str, references: tuple[Referen
 def with_defaults(
     config: Json, request: RegisterRequest, previous: StoredSchema | None, *, new_version: int | None
 ) -> RegisterRequest:
-    """The request with metadata and rules: defaults of the config, then its own or those of the version before, then
-    what the config overrides."""
+    """Returns the request with metadata and rules: defaults of the config, then its own or those of the version before,
+    then what the config overrides."""
     metadata, rule_set = request.metadata, request.rule_set
     if previous is not None:
         metadata = previous.metadata if metadata is None else metadata

@@ -1,4 +1,4 @@
-"""Parses schemas in their place: references are looked up, and what was parsed is kept for a while."""
+"""Parses schemas of subjects: references are looked up, and parsed schemas are cached."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from strandline.registry.model.state import RegistryState
 from strandline.registry.model.stored_schema import StoredSchema
 from strandline.registry.model.subjects import within_parent
 
-_CACHE_MAX: Final = 1000  # schemas, as schema.cache.size of Confluent's registry
-_CACHE_BYTES_MAX: Final = 32 * 1024 * 1024  # of text
+_CACHE_MAX: Final = 1000  # the most schemas in the cache, as schema.cache.size of Confluent's registry
+_CACHE_BYTES_MAX: Final = 32 * 1024 * 1024  # the most characters of text in the cache
 _REFERENCE_DEPTH_MAX: Final = 100
-_REFERENCES_MAX: Final = 1000  # in all, imports of imports included
+_REFERENCES_MAX: Final = 1000  # the most references in all, imports of imports included
 
 _Key = tuple[str, str, tuple[Reference, ...], tuple[tuple[str, str], ...], bool]
 
 
 class SchemaParser:
-    """May be used from several threads: what is parsed is never changed, and the cache only forgets."""
+    """A parser that several threads may use: parsed schemas are never changed, and cache entries are only removed."""
 
     def __init__(self, call: Call | None = None) -> None:
-        """With `call` large schemas are parsed elsewhere."""
+        """With `call` large schemas are parsed in another process."""
         self._call = call
         self._cache: OrderedDict[_Key, ParsedSchema] = OrderedDict()
         self._cached_bytes = 0
@@ -87,9 +87,10 @@ class SchemaParser:
 def resolve_references(
     state: RegistryState, subject: str, references: tuple[Reference, ...], *, is_new: bool
 ) -> tuple[tuple[Reference, ...], dict[str, str]]:
-    """The references with real versions instead of -1, and the text of everything that they import, imports first.
+    """Returns the references with real versions instead of -1, and the text of everything that they import, imports
+    first.
 
-    A new schema cannot refer to a deleted one. Raises InvalidSchema where a reference leads nowhere.
+    A new schema cannot refer to a deleted one. Raises InvalidSchema if the target of a reference does not exist.
     """
     resolved: dict[str, str] = {}
     visited: set[str] = set()

@@ -1,4 +1,4 @@
-"""Questions that are answered from the state alone: lists of subjects, versions, schemas, places of an id."""
+"""Queries that need only the state: lists of subjects, versions and schemas, and the versions of an id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strandline.registry.model.subjects import (
 
 
 def subjects_with_prefix(state: RegistryState, prefix: str) -> Iterator[str]:
-    """Subjects of one context by the beginning of their names, or with `:*:` in front of all contexts."""
+    """Yields subjects of one context by the beginning of their names, or with `:*:` in front of all contexts."""
     if prefix.startswith(ALL_CONTEXTS):
         rest = prefix[len(ALL_CONTEXTS) :]
         yield from (each for each in state.subjects if QualifiedSubject.parse(each).name.startswith(rest))
@@ -49,7 +49,7 @@ def list_schemas(
     rule_type: str = "",
     has_aliases: bool = False,
 ) -> Iterator[tuple[StoredSchema, list[str]]]:
-    """Schemas by subject and version, each with the subjects that are other names of its own."""
+    """Yields schemas by subject and version, each with the subjects that are other names of its own."""
     aliases = _aliases(state, prefix) if has_aliases else {}
     subjects = set(subjects_with_prefix(state, prefix)) | {each for each in aliases if each in state.versions}
     for subject in sorted(subjects):
@@ -62,7 +62,7 @@ def list_schemas(
 
 
 def _aliases(state: RegistryState, prefix: str) -> dict[str, list[str]]:
-    """The other names of each subject, among those that begin with the prefix."""
+    """Returns the other names of each subject, among those that begin with the prefix."""
     found: dict[str, list[str]] = {}
     for subject in sorted(each for each in state.configs if each is not None):
         alias = state.configs[subject].get("alias")
@@ -80,7 +80,7 @@ def _matches_prefix(subject: str, prefix: str) -> bool:
 def find_version(
     state: RegistryState, subject: str, version: int, *, includes_deleted: bool
 ) -> StoredSchema | None:
-    """A version of a subject; -1 is the latest that is not deleted."""
+    """Returns a version of a subject; -1 is the latest that is not deleted."""
     if version == -1:
         return latest_version(state, subject)
     schema = state.schema(subject, version)
@@ -90,7 +90,8 @@ def find_version(
 def find_version_in_contexts(
     state: RegistryState, subject: str, version: int, *, includes_deleted: bool
 ) -> StoredSchema:
-    """As `find_version`; a subject without a context is sought in all of them. Raises RegistryError."""
+    """Does the same as `find_version`; a subject without a context is looked for in all of them. Raises
+    RegistryError."""
     for each in _in_all_contexts(state, subject):
         found = find_version(state, each, version, includes_deleted=includes_deleted)
         if found is not None:
@@ -109,7 +110,7 @@ def _in_all_contexts(state: RegistryState, subject: str) -> Iterable[str]:
 
 
 def find_by_id(state: RegistryState, id: int, subject: str | None) -> StoredSchema | None:
-    """The schema with an id, in the context of a subject, and as that subject has it where it does."""
+    """Returns the schema with an id in the context of a subject; if the subject itself has it, that version."""
     if subject is None:
         return state.schema_by_id(id, DEFAULT_CONTEXT)
     parsed = QualifiedSubject.parse(subject)
@@ -126,7 +127,7 @@ def find_by_id(state: RegistryState, id: int, subject: str | None) -> StoredSche
 def places_of_id(
     state: RegistryState, id: int, subject: str | None, *, includes_deleted: bool
 ) -> list[StoredSchema]:
-    """Every version that has an id. Raises RegistryError if there is none."""
+    """Returns every version that has the id. Raises RegistryError if there is none."""
     found = find_by_id(state, id, subject)
     if found is None:
         raise errors.schema_not_found()
@@ -140,7 +141,7 @@ def places_of_id(
 
 
 def ids_of_guid(state: RegistryState, guid: str) -> list[tuple[str, int]]:
-    """The ids of a schema in each context that has it."""
+    """Returns the ids of a schema in each context that has it."""
     digest = digest_from_guid(guid)
     if digest is None:
         return []
@@ -151,7 +152,7 @@ def ids_of_guid(state: RegistryState, guid: str) -> list[tuple[str, int]]:
 def latest_with_metadata(
     state: RegistryState, subject: str, properties: dict[str, str], *, includes_deleted: bool
 ) -> StoredSchema:
-    """The newest version whose metadata has all of these properties. Raises RegistryError."""
+    """Returns the newest version whose metadata has all of these properties. Raises RegistryError."""
     for schema in reversed(state.versions.get(subject, ())):
         if schema.metadata is None or (schema.is_deleted and not includes_deleted):
             continue
@@ -163,7 +164,7 @@ def latest_with_metadata(
 
 
 def resolve_alias(state: RegistryState, subject: str) -> str:
-    """The subject that a name means: its alias, if its config has one."""
+    """Returns the subject that a name means: its alias, if its config has one."""
     config = state.configs.get(normalized_subject(subject))
     alias = None if config is None else config.get("alias")
     return within_parent(subject, alias) if alias else subject

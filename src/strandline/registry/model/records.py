@@ -15,7 +15,7 @@ NOOP_KEY: Final = b'{"keytype":"NOOP","magic":0}'
 
 
 class UnreadableRecord(Exception):
-    """A record of `_schemas` is of no known form. It is skipped and counted, as Confluent's registry does."""
+    """A record of `_schemas` has an unknown form. It is skipped and counted, as in Confluent's registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class SubjectModeRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeleteSubjectRecord:
-    """Every version up to this one is soft-deleted."""
+    """The record that soft-deletes every version up to this one."""
 
     subject: str
     version: int
@@ -49,7 +49,7 @@ class DeleteSubjectRecord:
 
 @dataclass(frozen=True, slots=True)
 class ClearSubjectRecord:
-    """Soft-deleted versions of a subject, or of a context, are forgotten: an import begins."""
+    """The record that removes the soft-deleted versions of a subject or a context at the beginning of an import."""
 
     subject: str | None
 
@@ -62,10 +62,9 @@ class ContextRecord:
 
 @dataclass(frozen=True, slots=True)
 class NoopRecord:
-    """Confluent's registry writes it to find the end of the topic, and ignores its value.
-
-    Ours writes the highest ids of contexts whose highest id was deleted for good: compaction would forget them, and
-    they would be given out again.
+    """A record that Confluent's registry writes to find the end of the topic, ignoring its value. Ours writes the
+    highest ids of contexts whose highest id was deleted for good: compaction would forget these ids, and they would be
+    given out again.
     """
 
     id_floors: tuple[tuple[str, int], ...] = ()  # by context
@@ -83,7 +82,7 @@ RegistryRecord = (
 
 
 def encode_record(record: RegistryRecord) -> tuple[bytes, bytes | None]:
-    """Key and value of a record of `_schemas`."""
+    """Returns key and value of a record of `_schemas`."""
     match record:
         case SchemaRecord(subject, version, schema):
             key = {"keytype": "SCHEMA", "subject": subject, "version": version, "magic": 1}
@@ -133,7 +132,7 @@ def _schema_value(schema: StoredSchema) -> Json:
 
 
 def decode_record(key: bytes | None, value: bytes | None, timestamp_ms: int | None) -> RegistryRecord:
-    """Raises UnreadableRecord if this is no record of a registry."""
+    """Returns the record of a key and a value. Raises UnreadableRecord if it is not a record of a registry."""
     try:
         read_key = json.loads((key or b"null").decode())
         read_value = json.loads(value.decode()) if value else None

@@ -1,7 +1,8 @@
-"""Decides what a registration writes: nothing if the schema is there, an error if it may not be, or its records.
+"""Decides which records a registration writes: none if the schema is registered already, an error if it is not allowed.
 
-Ids count up from 1 in each context, from the highest id that any record has ever had there. Only the writer of
-`_schemas` plans, on a state that has all that was planned before: so no two plans choose the same id.
+Ids count up from 1 in each context, from the highest id that any record has ever had there. Only one instance plans at
+a time, the one with the right to write `_schemas` (storage/writer.py), and its state has everything that was planned
+before. So no two plans choose the same id.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def find_registered(
     *,
     normalizes: bool,
 ) -> StoredSchema | None:
-    """The version that a registration would return without writing. Any instance may respond with it."""
+    """Returns the version that a registration would return without writing. Any instance may respond with it."""
     config = config_in_scope(state, subject, default_level)
     if any(
         config.get(key) is not None
@@ -83,7 +84,7 @@ def plan_registration(
     normalizes: bool,
     is_forced: bool = False,
 ) -> Registered:
-    """The records of a registration and the version that it makes. Raises RegistryError if it is refused."""
+    """Returns the records of a registration and the version that it makes. Raises RegistryError if it is refused."""
     _check_mode(state, subject, request)
     versions = state.versions.get(subject, ())
     undeleted = [each for each in versions if not each.is_deleted]
@@ -128,7 +129,8 @@ def _check_mode(state: RegistryState, subject: str, request: RegisterRequest) ->
 def _completed(
     config: Json, request: RegisterRequest, previous: StoredSchema | None, new_version: int
 ) -> RegisterRequest:
-    """A request without a schema takes that of the version before, and changes only its metadata and rules."""
+    """Returns the request with the schema of the version before if it has none: then it changes only metadata and
+    rules."""
     if request.text is None or not request.text.strip():
         if previous is None:
             raise errors.invalid_schema("Empty schema")
@@ -145,7 +147,7 @@ def _existing(
     given_id: int,
     undeleted: list[StoredSchema],
 ) -> StoredSchema | None:
-    """The version that the subject already has for this schema."""
+    """Returns the version that the subject already has for this schema."""
     if request.version != 0:
         return None
     known = version_by_digest(state, subject, request)
@@ -169,7 +171,8 @@ def find_violations(
     parsed: ParsedSchema,
     earlier: list[StoredSchema],
 ) -> list[str]:
-    """Why the config of a subject forbids this schema after these versions, in ascending order."""
+    """Returns the reasons why the config of a subject forbids this schema after these versions, which are in ascending
+    order."""
     validates_fields = bool(config.get("validateFields", False))
     found: list[str] = []
     if validates_fields:
@@ -254,7 +257,7 @@ def _write(
     if context != DEFAULT_CONTEXT and context not in state.contexts:
         records.append(ContextRecord(context, exists=True))
     for old in state.versions.get(subject, ()):
-        # A deleted version of the same id gives way, unless something still refers to it.
+        # A deleted version of the same id is removed, unless another schema still refers to it.
         is_replaced = old.is_deleted and old.id == id and old.version < version
         if is_replaced and not state.referrers.get((subject, old.version)):
             records.append(SchemaRecord(subject, old.version, None))

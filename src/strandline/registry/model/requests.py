@@ -13,7 +13,7 @@ from strandline.registry.model.stored_schema import digest_of, guid_of
 
 MODES: Final = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
 _POLICIES: Final = ("STRICT", "LENIENT")
-TEXT_MAX: Final = 1_000_000  # characters: what is longer fits into no record, whatever it says
+TEXT_MAX: Final = 1_000_000  # characters; a longer schema fits into no record
 _INT_MAX: Final = 2**31 - 1
 
 
@@ -30,7 +30,7 @@ class RegisterRequest:
     id: int = -1
 
     def shown(self, subject: str, *, has_numbers: bool = False) -> str:
-        """The request as it appears in messages about it, with the numbers that mean "none" or without."""
+        """Returns the request as it appears in messages about it, with the numbers that mean "none" or without."""
         guid = (
             None
             if self.text is None
@@ -47,7 +47,7 @@ class RegisterRequest:
 
 
 def shown_references(references: tuple[Reference, ...]) -> str:
-    """References as they appear in messages."""
+    """Returns references as they appear in messages."""
     return (
         "[" + ", ".join(_shown_reference(each.name, each.subject, each.version) for each in references) + "]"
     )
@@ -87,7 +87,8 @@ def checked_rule_set(rule_set: Json | None) -> None:
 
 
 def read_config_update(body: Json) -> Json:
-    """The changes that a request asks for, by the names of the stored config. None takes a setting back."""
+    """Returns the changes that a request asks for, by the names of the stored config. The value None deletes a
+    setting."""
     changes: Json = {}
     try:
         for key in ("alias", "aliasForDeks", "compatibilityGroup"):
@@ -125,7 +126,7 @@ def _level(text: str | None) -> str | None:
 
 
 def read_mode(body: Json) -> str | None:
-    """The mode that a request asks for; None takes it back."""
+    """Returns the mode that a request asks for; None deletes it."""
     try:
         text = _optional_text(body, "mode")
     except ValueError as error:
@@ -140,7 +141,7 @@ def read_mode(body: Json) -> str | None:
 
 
 def read_version(text: str) -> int:
-    """A version in a path; -1 is the latest."""
+    """Returns a version in a path; -1 is the latest."""
     plain = text.strip()
     if plain.lower() == "latest":
         return -1

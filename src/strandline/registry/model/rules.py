@@ -1,7 +1,7 @@
 """Metadata and rule sets: their one JSON form, how they are checked, merged and hashed.
 
-Both are dictionaries in the form in which they are stored and returned: sets and maps are sorted, parts that are empty
-are left out. The parts of a rule set that say how data is transformed are for clients; the registry only stores them.
+Both are dictionaries in the form in which they are stored and returned: sets and maps are sorted, empty parts are left
+out. The rules that transform data are for clients; the registry only stores them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Json = dict[str, Any]
 
 
 class InvalidRule(ValueError):
-    """A rule of a rule set breaks a rule of rule sets."""
+    """A rule set is invalid."""
 
 
 def read_metadata(value: Any) -> Json | None:
-    """The form that is stored. ValueError if the value has another shape."""
+    """Returns the form that is stored. ValueError if the value has another shape."""
     if value is None:
         return None
     _require(isinstance(value, dict), "metadata is not an object")
@@ -48,7 +48,7 @@ def read_metadata(value: Any) -> Json | None:
 
 
 def read_rule_set(value: Any) -> Json | None:
-    """The form that is stored. ValueError if the value has another shape."""
+    """Returns the form that is stored. ValueError if the value has another shape."""
     if value is None:
         return None
     _require(isinstance(value, dict), "ruleSet is not an object")
@@ -90,7 +90,7 @@ def _read_rule(value: Any) -> Json:
 
 
 def check_rule_set(rule_set: Json | None) -> None:
-    """Raises InvalidRule if names are missing, wrong or doubled, or a mode does not fit its list."""
+    """Raises InvalidRule if names are missing, wrong or duplicate, or if a mode does not fit its list."""
     if rule_set is None:
         return
     seen: set[str] = set()
@@ -126,7 +126,7 @@ def _check_rule(rule: Json) -> None:
 
 
 def merge_metadata(old: Json | None, new: Json | None) -> Json | None:
-    """Both together; where both have a key, the new value counts."""
+    """Returns both together; if both have a key, the new value counts."""
     if old is None or new is None:
         return new if old is None else old
     made: Json = {}
@@ -141,7 +141,7 @@ def merge_metadata(old: Json | None, new: Json | None) -> Json | None:
 
 
 def merge_rule_sets(old: Json | None, new: Json | None) -> Json | None:
-    """Both together; a new rule replaces an old one of the same name in the same list."""
+    """Returns both together; a new rule replaces an old one of the same name in the same list."""
     if old is None or new is None:
         return new if old is None else old
     made: Json = {}
@@ -157,7 +157,7 @@ def merge_rule_sets(old: Json | None, new: Json | None) -> Json | None:
 
 
 def confluent_version(metadata: Json | None) -> str | None:
-    """The version that a client has written into the metadata, as text."""
+    """Returns the version that a client has written into the metadata, as text."""
     if metadata is None:
         return None
     version: str | None = metadata.get("properties", {}).get(CONFLUENT_VERSION)
@@ -165,7 +165,7 @@ def confluent_version(metadata: Json | None) -> str | None:
 
 
 def with_confluent_version(metadata: Json | None, version: int | None) -> Json:
-    """The metadata with this version in it, or with none."""
+    """Returns the metadata with this version in it, or with none."""
     made = dict(metadata or {})
     properties = dict(made.get("properties", {}))
     properties.pop(CONFLUENT_VERSION, None)
@@ -184,7 +184,7 @@ def has_rule_of_type(rule_set: Json | None, type: str) -> bool:
 
 
 def hashed_metadata(metadata: Json) -> Iterable[bytes]:
-    """The bytes that stand for metadata in a schema's guid."""
+    """Returns the bytes that stand for metadata in a schema's guid."""
     for key, values in metadata.get("tags", {}).items():
         yield from (text.encode() for text in (key, *values))
     for key, value in metadata.get("properties", {}).items():
@@ -193,7 +193,7 @@ def hashed_metadata(metadata: Json) -> Iterable[bytes]:
 
 
 def hashed_rule_set(rule_set: Json) -> Iterable[bytes]:
-    """The bytes that stand for a rule set in a schema's guid."""
+    """Returns the bytes that stand for a rule set in a schema's guid."""
     for name in _RULE_LISTS:
         for rule in rule_set.get(name, ()):
             yield from (rule[key].encode() for key in ("name", "doc", "kind", "mode", "type") if key in rule)
@@ -213,7 +213,7 @@ def _texts(values: Any, what: str) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """Text as Java's JSON reader takes it: numbers and booleans become text, objects do not."""
+    """Returns text as Java's JSON reader takes it: numbers and booleans become text, objects do not."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Which config and which mode apply to a subject: its own, its context's, those of `:.__GLOBAL:`, or the default."""
+"""Finds the config and the mode of a subject: its own, its context's, those of `:.__GLOBAL:`, or the defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT_LEVEL: Final = "BACKWARD"
 READWRITE: Final = "READWRITE"
 _READONLY: Final = ("READONLY", "READONLY_OVERRIDE")
 _IMPORTING: Final = ("IMPORT", "FORWARD")
-# Where a subject's config is silent on these, the global config counts.
+# If a subject's config does not set these, the global config counts.
 _INHERITED: Final = (
     "normalize", "validateFields", "validateNewSchemas", "validateRules", "compatibilityPolicy",
     "compatibilityGroup",
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 def own_config(state: RegistryState, subject: str | None, default_level: str) -> Json | None:
-    """The config that was set for exactly this subject or context; the default for the global one."""
+    """Returns the config that was set for exactly this subject or context; the default for the global one."""
     found = state.configs.get(subject)
     if found is not None:
         return _with_level(found, default_level)
@@ -69,7 +69,7 @@ def is_readonly(state: RegistryState, subject: str | None) -> bool:
 
 
 def is_importing(mode: str) -> bool:
-    """True in modes in which ids are given by the client, and nothing is checked against earlier versions."""
+    """True in modes in which the client chooses ids, and schemas are not checked against earlier versions."""
     return mode in _IMPORTING
 
 

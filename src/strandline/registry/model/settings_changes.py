@@ -1,4 +1,4 @@
-"""Decides what a change of a config or a mode writes."""
+"""Decides which records a change of a config or a mode writes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plan_config_update(state: RegistryState, subject: str | None, changes: Json)
 
 
 def plan_config_deletion(state: RegistryState, subject: str | None, default_level: str) -> Planned[Json]:
-    """Takes a config back. The response is the old one."""
+    """Deletes a config. The response is the old one."""
     old = own_config(state, subject, default_level)
     if old is None:
         raise errors.subject_not_found(subject)
@@ -37,7 +37,7 @@ def plan_config_deletion(state: RegistryState, subject: str | None, default_leve
 def plan_mode_update(
     state: RegistryState, subject: str | None, mode: str | None, *, is_forced: bool
 ) -> Planned[None]:
-    """Sets a mode, or takes it back. An import begins without schemas, unless it is forced."""
+    """Sets or deletes a mode. An import must begin without schemas, unless it is forced."""
     records: list[RegistryRecord] = []
     if mode == "IMPORT" and mode_in_scope(state, subject) != "IMPORT" and not is_forced:
         if state.subject_exists(subject, includes_deleted=False):
@@ -56,7 +56,7 @@ def plan_mode_update(
 def plan_mode_deletion(
     state: RegistryState, subject: str | None, *, is_recursive: bool
 ) -> Planned[str | None]:
-    """Takes a mode back, with `is_recursive` also those of a context's subjects. The response is the old mode."""
+    """Deletes a mode; with `is_recursive` those of a context's subjects too. The response is the old mode."""
     old = own_mode(state, subject)
     if old is None and not is_recursive:
         raise errors.subject_not_found(subject)

@@ -1,7 +1,7 @@
 """Everything that the registry knows: the result of applying the records of `_schemas` in order.
 
-`apply` changes state and decides nothing. Leaves are immutable and replaced as a whole, so that code in another thread
-may look things up while records are applied, and a copy costs no more than its dictionaries.
+`apply` changes the state and decides nothing. Values are immutable and replaced as a whole, so that another thread may
+read while records are applied, and a copy costs no more than its dictionaries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ContextId = tuple[str, int]  # context and id
 
 class RegistryState:
     def __init__(self) -> None:
-        self.subjects: list[str] = []  # sorted; also those with nothing but deleted versions
+        self.subjects: list[str] = []  # sorted; includes subjects that have only deleted versions
         self.versions: dict[str, tuple[StoredSchema, ...]] = {}  # ascending by version
         self.places: dict[ContextId, dict[str, int]] = {}  # the version of each subject that has this id
         self.ids: dict[tuple[str, bytes], int] = {}  # by context and digest
@@ -46,8 +46,8 @@ class RegistryState:
         self.configs: dict[str | None, Json] = {}
         self.modes: dict[str | None, str] = {}
         self.contexts: tuple[str, ...] = ()  # sorted, without the default one
-        self.clash_count = 0  # records whose id belonged to another schema
-        self.removals = object()  # another one whenever a version was deleted, softly or for good
+        self.clash_count = 0  # the number of records whose id belonged to another schema
+        self.removals = object()  # changes whenever a version is deleted, softly or for good
 
     def copy(self) -> RegistryState:
         made = RegistryState()
@@ -157,7 +157,7 @@ class RegistryState:
     # Lookups
 
     def id_floors(self) -> tuple[tuple[str, int], ...]:
-        """The highest ids that no version has any more, by context."""
+        """Returns the highest ids of contexts if their versions were deleted, by context."""
         return tuple(each for each in sorted(self.id_max.items()) if each not in self.places)
 
     def schema(self, subject: str, version: int) -> StoredSchema | None:
@@ -167,7 +167,7 @@ class RegistryState:
         return None
 
     def schema_by_id(self, id: int, context: str, subject: str = "") -> StoredSchema | None:
-        """The schema with this id in a context, as any subject has it, or as this one does."""
+        """Returns the schema with this id in a context, as any subject has it, or as this one does."""
         places = self.places.get((context, id))
         if not places:
             return None
@@ -196,12 +196,13 @@ class RegistryState:
 
 
 def referenced_keys(schema: StoredSchema) -> list[VersionKey]:
-    """The versions that a schema refers to."""
+    """Returns the versions that a schema refers to."""
     return [(within_parent(schema.subject, each.subject), each.version) for each in schema.references]
 
 
 def subject_matcher(subject: str | None) -> Callable[[str], bool]:
-    """Whether a subject is meant by this name, which may name a context, or all of them."""
+    """Returns a function that is true for the subjects of this name, which may be a subject, a context or all
+    contexts."""
     if subject is None:
         return lambda _: True
     parsed = QualifiedSubject.parse(subject)

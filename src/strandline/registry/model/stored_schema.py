@@ -1,4 +1,4 @@
-"""A schema in its place: a version of a subject, with its id and everything that is returned about it."""
+"""A version of a subject: a schema with its id and everything that responses tell about it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class StoredSchema:
     rule_set: Json | None = None
     is_deleted: bool = False
     timestamp_ms: int | None = None
-    digest: bytes  # MD5 over the text and all that makes the schema another one
+    digest: bytes  # MD5 over the text and everything else that distinguishes schemas
 
     @property
     def guid(self) -> str:
         return guid_of(self.digest)
 
     def to_json(self, *, is_brief: bool = False) -> dict[str, Any]:
-        """The schema as the REST interface returns it. `is_brief` leaves out when it was written and if deleted."""
+        """Returns the schema as the REST interface returns it. With `is_brief` the time of writing and the deletion are
+        left out."""
         made: dict[str, Any] = {
             "subject": self.subject,
             "version": self.version,
@@ -51,7 +52,7 @@ class StoredSchema:
 def described(
     type: str, references: Iterable[Reference], metadata: Json | None, rule_set: Json | None
 ) -> dict[str, Any]:
-    """The attributes that every response about a schema has; references only where there are some."""
+    """Returns the attributes that every response about a schema has; references only where there are some."""
     made: dict[str, Any] = {"schemaType": type}
     listed = [reference.to_json() for reference in references]
     if listed:
@@ -66,7 +67,7 @@ def described(
 def digest_of(
     text: str, references: Iterable[Reference], metadata: Json | None, rule_set: Json | None
 ) -> bytes:
-    """The MD5 that makes two schemas the same one, byte for byte Confluent's."""
+    """Returns the MD5 that is equal for equal schemas, the same bytes as Confluent's."""
     md5 = hashlib.md5(text.encode(), usedforsecurity=False)
     for reference in references:
         md5.update(reference.name.encode())
@@ -89,7 +90,7 @@ def guid_of(digest: bytes) -> str:
 
 
 def digest_from_guid(guid: str) -> bytes | None:
-    """The MD5 of a guid, with or without hyphens; None if it is none."""
+    """Returns the MD5 of a guid, with or without hyphens; None if the text is not a guid."""
     text = guid.replace("-", "")
     try:
         digest = bytes.fromhex(text)

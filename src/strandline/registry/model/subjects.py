@@ -83,8 +83,8 @@ def is_valid_subject(subject: str, *, is_config_or_mode: bool = False) -> bool:
 
 
 def within_parent(parent: str, subject: str) -> str:
-    """The subject that `subject` means inside of a schema or config of `parent`: of the same context, unless it names
-    one."""
+    """Returns the subject that `subject` means inside a schema or config of `parent`: it is in the same context, unless
+    it names one."""
     parsed = QualifiedSubject.parse(subject)
     context = context_of(parent)
     if parsed.context != DEFAULT_CONTEXT or context == DEFAULT_CONTEXT:
@@ -93,7 +93,7 @@ def within_parent(parent: str, subject: str) -> str:
 
 
 def normalized_context(context: str) -> str:
-    """A context of a path, as it precedes a name. ValueError if it has a colon inside."""
+    """Returns a context of a path, as it precedes a name. Raises ValueError if it has a colon inside."""
     context = context.removeprefix(":").removesuffix(":")
     if ":" in context:
         raise ValueError(f"Context name '{context}' cannot contain a colon")

@@ -17,18 +17,18 @@ _METHODS: Final = ("NONE", "BASIC")
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
-    """`tls` is None for plain HTTP, `realm` where nobody has to log in."""
+    """The settings of the port. `tls` is None for plain HTTP, and `realm` is None if no login is needed."""
 
     tls: TlsSettings | None = None
     realm: str | None = None
 
 
 def listener_settings(given: Mapping[str, str]) -> ListenerSettings:
-    """From keys and values; ValueError for what is not known or has no meaning."""
+    """Returns the settings of these keys and values. Raises ValueError for an unknown key or an invalid value."""
     known = {**TLS_DEFAULTS, _CLIENT_AUTH_KEY: "NONE", **_LOGIN_DEFAULTS}
     for key in given:
         if key not in known:
-            raise ValueError(f"{key} is no setting of the registry's port; there are {', '.join(known)}")
+            raise ValueError(f"{key} is not a setting of the registry's port; known are {', '.join(known)}")
     values = {**known, **given}
     method = str(values["authentication.method"]).upper()
     if method not in _METHODS:

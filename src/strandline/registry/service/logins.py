@@ -1,7 +1,6 @@
-"""Checks names and passwords of HTTP's basic login: they are right if the cluster accepts them.
-
-So the registry has no users of its own. A login that the cluster has accepted is believed for a minute, one that it has
-refused for two seconds: a client that sends its password with every request costs one login a minute.
+"""Checks names and passwords of HTTP's basic login: they are valid if the cluster accepts them. So the registry has no
+users of its own. The result is remembered for a minute if the cluster accepted the login, and for two seconds if it
+refused: a client that sends its password with every request costs one login a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MODULES: Final = {
 
 class ClusterLogins:
     def __init__(self, client: Mapping[str, Any], realm: str) -> None:
-        """ValueError if the settings of the cluster have no login that takes a name and a password."""
+        """Raises ValueError if the settings of the cluster have no login with a name and a password."""
         protocol, mechanism = str(client.get("security.protocol", "")), str(client.get("sasl.mechanism", ""))
         if not protocol.upper().startswith("SASL") or mechanism not in _MODULES:
             raise ValueError(_NO_SASL)
@@ -44,7 +43,7 @@ class ClusterLogins:
         self._module = f"org.apache.kafka.common.security.{_MODULES[mechanism]}"
         self._known: dict[
             bytes, tuple[float, bool]
-        ] = {}  # by a hash of the header: until when, and the verdict
+        ] = {}  # by a hash of the header: the time until which the result is remembered, and the result
         self._lock = asyncio.Lock()
 
     async def is_accepted(self, authorization: str) -> bool:
@@ -88,11 +87,11 @@ class ClusterLogins:
         return True
 
 
-_CREDENTIALS: Final = ("sasl.username", "sasl.password")  # librdkafka's names, which would win
+_CREDENTIALS: Final = ("sasl.username", "sasl.password")  # librdkafka's names, which would take precedence
 
 
 def read_credentials(authorization: str) -> tuple[str, str] | None:
-    """Name and password of a basic login; None if the header is another one."""
+    """Returns name and password of a basic login; None if the header is another one."""
     method, _, encoded = authorization.partition(" ")
     if method.lower() != "basic":
         return None

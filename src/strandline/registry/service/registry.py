@@ -3,10 +3,10 @@
 Rules:
 1. The state that is served has only committed records, in the order of the topic (storage/reader.py).
 2. Only the instance with the right to write plans, one request at a time, on a state of its own that has every record
-   that was planned before. Responses wait until the records are committed and served.
-3. Records that wait are committed together, in the order in which they were planned.
-4. When a commit fails, the right to write is given up with everything that was planned: requests that wait are planned
-   again, here or elsewhere, against what the topic then has.
+   that was planned before. A response waits until its records are committed and in the served state.
+3. Waiting records are committed together, in the order in which they were planned.
+4. When a commit fails, the right to write is given up with everything that was planned: waiting requests are planned
+   again, here or on another instance, against the new contents of the topic.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from strandline.registry.storage.reader import TopicReader
 from strandline.registry.storage.topic import TopicWatch, prepare_topic
 from strandline.registry.storage.writer import EncodedRecord, TopicWriter, WriterLost, find_writer
 
-_BATCH_MAX: Final = 500  # records of one transaction
+_BATCH_MAX: Final = 500  # the most records of one transaction
 _WATCH_SECONDS: Final = 2.0
 
 T = TypeVar("T")
 
 
 class NotWriter(Exception):
-    """This instance may not write now; the request belongs to the writer."""
+    """This instance may not write at the moment; the request must go to the writer."""
 
 
 class Registry:
     def __init__(
         self, settings: RegistrySettings, world: ClientWorld | None = None, call: Call | None = None
     ) -> None:
-        """Without a world the clients use the real one, and plans run where `workers` of the caller say. `call` runs
-        what would hold up the loop even from a thread."""
+        """Without `world` the clients use the real one. `call` runs functions in another process that would stop the
+        loop even from a thread."""
         self.settings = settings
         self.state = RegistryState()
         self.parser = SchemaParser(call)
@@ -67,10 +67,8 @@ class Registry:
         self.writer_url: str | None = None  # as far as is known
 
     async def start(self) -> None:
-        """Returns when the state is that of the topic. Raises UnusableTopic or KafkaError.
-
-        Nobody is asked who writes, before something is to be written: a registry that is only read needs no
-        coordinators.
+        """Returns when the state is that of the topic. Raises UnusableTopic or KafkaError. The writer is looked for
+        only when there is something to write, so a registry that is only read needs no coordinators.
         """
         settings = self.settings
         self.cluster_id = await prepare_topic(settings.client, settings.topic, self._world)
@@ -79,7 +77,8 @@ class Registry:
         self._watching = asyncio.create_task(self._watch_topic())
 
     async def _watch_topic(self) -> None:
-        """Two looks in a row: a broker that has just started may not know the topic yet."""
+        """Stops the registry when the topic is gone. It checks twice, because a broker that has just started may not
+        know the topic yet."""
         misses = 0
         while misses < 2:
             await asyncio.sleep(_WATCH_SECONDS)
@@ -120,7 +119,7 @@ class Registry:
             raise errors.store_failed(f"Error while reading {self.settings.topic}: {error}") from error
 
     async def changed(self, seconds: float) -> None:
-        """Waits until records were applied, or for so long."""
+        """Waits until records were applied, or until the timeout."""
         self._reader.changes.clear()
         with suppress(TimeoutError):
             await within(seconds, self._reader.changes.wait())
@@ -156,7 +155,7 @@ class Registry:
         self._committing = asyncio.create_task(self._commit_in_order(writer))
 
     async def _give_up(self, reason: str) -> None:
-        """Everything that waits fails with WriterLost."""
+        """Gives up the right to write: all waiting requests fail with WriterLost."""
         self._planned_state = None
         if self._committing is not None and self._committing is not asyncio.current_task():
             self._committing.cancel()
@@ -173,7 +172,7 @@ class Registry:
     # Writing
 
     async def write(self, plan: Callable[[RegistryState], Planned[T]], run: Callable[..., Any]) -> T:
-        """The response of a plan, once its records are committed and served. `run` awaits a call in a worker.
+        """Returns the response of a plan after its records are committed and served. `run` awaits a call in a worker.
 
         Raises NotWriter if this instance may not write, WriterLost if the outcome is unknown, RegistryError if the
         plan refuses.
@@ -229,7 +228,8 @@ class Registry:
 
 
 def id_floor_records(state: RegistryState, applied: tuple[RegistryRecord, ...]) -> list[RegistryRecord]:
-    """The highest ids, to be written where a plan has deleted schemas for good: they are not given out again."""
+    """Returns the records of the highest ids, for a plan that has deleted schemas for good, so that their ids are not
+    given out again."""
     if not any(isinstance(record, SchemaRecord) and record.schema is None for record in applied):
         return []
     floors = state.id_floors()

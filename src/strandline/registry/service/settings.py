@@ -14,8 +14,8 @@ DEFAULT_GROUP: Final = "schema-registry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """`client` are settings of Kafka clients, `bootstrap.servers` among them; `url` is where other instances reach
-    this one."""
+    """The settings of a registry. `client` are settings of Kafka clients, with `bootstrap.servers`; `url` is the
+    address at which other instances reach this one."""
 
     client: Mapping[str, Any] = field(default_factory=dict)
     url: str
@@ -25,5 +25,5 @@ class RegistrySettings:
     # The largest schema, with its references and metadata: it has to fit into message.max.bytes of the topic.
     record_bytes_max: int = 1_000_000
     timeout_seconds: float = 30.0
-    # A writer that does not respond to a forwarded request for so long is taken over from.
+    # If the writer does not respond to a forwarded request for this time, another instance takes the right to write.
     forward_timeout_seconds: float = 5.0

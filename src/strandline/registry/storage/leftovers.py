@@ -1,7 +1,7 @@
-"""Finds what aborted transactions have left in `_schemas`.
+"""Finds the records of aborted transactions in `_schemas`.
 
-A reader that takes uncommitted records, as Confluent's registry does, sees them. The new writer overwrites each with
-the committed value of its key, or with a tombstone, before it serves.
+A reader of uncommitted records, such as Confluent's registry, sees them. The new writer overwrites each with the
+committed value of its key, or with a tombstone, before it serves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ async def find_leftovers(
     committed_hashes: Mapping[bytes, int],
     world: ClientWorld | None = None,
 ) -> dict[bytes, bytes | None]:
-    """The keys whose last record was aborted, with the value that is committed for each; None if there is none.
+    """Returns the keys whose last record was aborted, each with its committed value, or None if it has none.
 
     `committed_hashes` has the hash of the last committed value of each key.
     """

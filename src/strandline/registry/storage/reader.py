@@ -1,6 +1,6 @@
 """Reads `_schemas` from its beginning and applies every committed record, in order, for as long as the service lives.
 
-Only the reader changes the state that is served: also what this instance has written itself comes back through it.
+Only the reader changes the served state: even the records that this instance wrote itself come back through it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strandline.registry.model.records import UnreadableRecord, decode_record
 from strandline.registry.model.state import RegistryState
 
 _POLL_SECONDS: Final = 3600.0
-_RECORDS_MAX: Final = 200  # applied in one go: some milliseconds
+_RECORDS_MAX: Final = 200  # the most records that are applied at once, which takes some milliseconds
 _LOOK_SECONDS: Final = 0.01
 _RETRY_SECONDS: Final = 1.0
 
@@ -34,7 +34,7 @@ class TopicReader:
     ) -> None:
         self.state = state
         self.skipped_count = 0
-        self.value_hashes: dict[bytes, int] = {}  # of the last committed value of each key
+        self.value_hashes: dict[bytes, int] = {}  # the hash of the last committed value of each key
         self.failure: KafkaError | None = None
         self.changes = asyncio.Event()  # set whenever records were applied
         self._where = TopicPartition(topic, 0)
@@ -78,7 +78,9 @@ class TopicReader:
         while max(self._applied_end, await self._position()) < end:
             self._check()
             self.changes.clear()
-            with suppress(TimeoutError):  # the end of a transaction is no record, and wakes nobody
+            with suppress(
+                TimeoutError
+            ):  # the marker at the end of a transaction is not a record and wakes nobody
                 await within(_LOOK_SECONDS, self.changes.wait())
 
     async def _position(self) -> int:

@@ -16,7 +16,7 @@ _REPLICATION_FACTOR: Final = 3  # kafkastore.topic.replication.factor of Conflue
 
 
 class TopicChecks(TopicAdmin, ConfigAdmin, ClusterAdmin):
-    """The administration that the registry needs: a whole Admin would cost a third of the time of its start."""
+    """The admin calls that the registry needs: a complete Admin would take a third of the time of its start."""
 
 
 class UnusableTopic(Exception):
@@ -24,7 +24,7 @@ class UnusableTopic(Exception):
 
 
 async def prepare_topic(client: Mapping[str, Any], topic: str, world: ClientWorld | None = None) -> str:
-    """Makes sure that the topic is there and fit; returns the cluster's id."""
+    """Creates the topic if it does not exist, checks it, and returns the cluster's id."""
     async with TopicChecks(client, world=world) as admin:
         cluster = await admin.describe_cluster()
         try:
@@ -41,7 +41,7 @@ async def prepare_topic(client: Mapping[str, Any], topic: str, world: ClientWorl
 
 
 class TopicWatch:
-    """Looks whether the topic is still the one that was read."""
+    """Checks whether the topic is still the one that was read."""
 
     def __init__(self, client: Mapping[str, Any], topic: str, world: ClientWorld | None = None) -> None:
         self._admin = TopicAdmin(client, world=world)
@@ -56,7 +56,7 @@ class TopicWatch:
         await self._admin.close()
 
     async def is_gone(self) -> bool:
-        """True if the topic was deleted, also if another one has its name. A cluster that is away tells nothing."""
+        """True if the topic was deleted, even if a new one has its name. False while the cluster is away."""
         try:
             found = (await self._admin.describe_topics([self._topic]))[self._topic]
         except UnknownTopicError:

@@ -1,7 +1,7 @@
-"""The right to write to `_schemas`: the newest producer of one transactional id has it, and fences the one before.
-
-The writer's address is the metadata of an offset that it commits inside of its first transaction, for the group of the
-registry. So it is always the address of an instance that had the right, and the last one that took it.
+"""The right to write to `_schemas`: all instances use one transactional id, and its newest producer has the right and
+fences the one before. So two instances never commit at the same time, and never give the same id to two schemas. The
+writer's address is the metadata of an offset that it commits in its first transaction, for the group of the registry.
+So it is always the address of the instance that took the right last.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EncodedRecord = tuple[bytes, bytes | None]
 class WriterLost(Exception):
     """Another instance has taken the right to write, or it is not known whether this one still has it.
 
-    What was being written may or may not have been committed: the topic tells.
+    Records that were being written may have been committed or not: the topic shows it.
     """
 
 
@@ -48,7 +48,7 @@ class TopicWriter:
         )
 
     async def start(self) -> None:
-        """Takes the right to write. The writer before is fenced from now on, its open transaction aborted."""
+        """Takes the right to write. The previous writer is fenced from now on, and its open transaction is aborted."""
         await self._producer.start()
         try:
             await self._producer.init_transactions()
@@ -88,7 +88,7 @@ class TopicWriter:
 async def find_writer(
     client: Mapping[str, Any], topic: str, group: str, world: ClientWorld | None = None
 ) -> str | None:
-    """The address of the instance that took the right to write last; None if there never was one."""
+    """Returns the address of the instance that took the right to write last; None if there never was one."""
     where = TopicPartition(topic, 0)
     async with GroupAdmin(client, world=world) as admin:
         found = (await admin.list_group_offsets(group, [where])).get(where)

@@ -1,4 +1,4 @@
-"""Whether a JSON value may be the default of a field, as Java's library decides it."""
+"""Decides whether a JSON value may be the default of a field, by the rules of Java's library."""
 
 from __future__ import annotations
 

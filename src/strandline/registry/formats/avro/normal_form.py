@@ -1,4 +1,5 @@
-"""The normal form of an Avro schema: properties and aliases have one order, whoever wrote them."""
+"""The normal form of an Avro schema: properties and aliases are sorted, so that their order in the text does not
+matter."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class _Normalizer:
 
 
 def _default(value: Any, type: AvroType) -> Any:
-    """A default in the form of its type: an integer that stands for a float is written as one."""
+    """Returns a default in the form of its type: an integer that is the default of a float is written as a float."""
     match type.kind:
         case "float" | "double" if isinstance(value, int) and not isinstance(value, bool):
             return float(value)
@@ -68,7 +69,7 @@ def _default(value: Any, type: AvroType) -> Any:
 
 
 def _ordered(props: dict[str, Any]) -> dict[str, Any]:
-    """The logical type comes first, then its precision and scale, then the rest by name."""
+    """Returns the properties in order: the logical type, then its precision and scale, then the others by name."""
     first = (
         ["logicalType", "precision", "scale"] if props.get("logicalType") == "decimal" else ["logicalType"]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from strandline.registry.formats.avro.compatibility import AmbiguousField, incompatibilities
+from strandline.registry.formats.avro.comparison import AmbiguousField, incompatibilities
 from strandline.registry.formats.avro.normal_form import normalize
 from strandline.registry.formats.avro.parser import AvroParser
 from strandline.registry.formats.avro.printer import print_schema

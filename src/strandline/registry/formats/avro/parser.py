@@ -1,6 +1,6 @@
 """Reads the JSON of an Avro schema by the rules of Java's Schema.Parser.
 
-Names are checked, redefinitions refused, defaults checked against their types where the schema is new.
+Names are checked, redefinitions are refused, and the defaults of a new schema are checked against their types.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIELD_RESERVED: Final = {"default", "doc", "name", "order", "type", "aliases"}
 _STRICT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LENIENT_NAME: Final = re.compile(r"[^\W\d]\w*\Z")
 _ORDERS: Final = ("ascending", "descending", "ignore")
-DEPTH_MAX: Final = 200  # of nested types; Java's JSON reader stops at 1,000 levels
+DEPTH_MAX: Final = 200  # the most levels of nested types; Java's JSON reader stops at 1,000 levels
 
 
 class AvroParser:
@@ -228,7 +228,7 @@ def _aliases(value: dict[str, Any]) -> list[str]:
 
 
 def walk_named(root: AvroType) -> dict[str, AvroType]:
-    """Every named type below `root`, by full name."""
+    """Returns every named type below `root`, by full name."""
     found: dict[str, AvroType] = {}
     waiting = [root]
     while waiting:

@@ -1,6 +1,7 @@
 """Prints an Avro schema as Java's Schema.toString does: this text is what the registry stores.
 
-The order of attributes is fixed, properties of the user keep theirs, and a name is defined once and then only named.
+The order of attributes is fixed, and user properties keep their order. A type is written out where its name first
+occurs, and later only by its name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from strandline.registry.formats.avro.types import PRIMITIVES, AvroField, AvroTy
 
 
 def print_schema(root: AvroType, known: Iterable[str] = ()) -> str:
-    """The text of a schema. The names in `known` are defined elsewhere, and are only named."""
+    """Returns the text of a schema. The names in `known` are defined elsewhere, and are only named."""
     return json.dumps(_AvroPrinter(set(known)).value(root, None), separators=(",", ":"), ensure_ascii=False)
 
 

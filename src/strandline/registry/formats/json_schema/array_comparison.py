@@ -1,4 +1,4 @@
-"""Compares what two schemas say about arrays."""
+"""Compares the array keywords of two schemas."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The work of one comparison of JSON Schemas: which pairs were compared, and what was found at which path.
 
-Each pair of nodes is compared once, and its differences are kept relative to the pair. A pair that is met again while
-it is being compared is taken for compatible; if it turns out not to be, another pass knows that.
+Each pair of nodes is compared once, and its differences have paths relative to the pair. A pair that is met again while
+it is being compared counts as compatible. If it turns out to be incompatible, another pass takes that into account.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strandline.registry.formats.json_schema.differences import JsonDifference
 from strandline.registry.formats.json_schema.nodes import SchemaNode
 from strandline.registry.formats.parsed import InvalidSchema
 
-_PAIRS_MAX: Final = 200_000  # of nodes: some seconds
+_PAIRS_MAX: Final = 200_000  # the most pairs of nodes; comparing them takes some seconds
 
 Pair = tuple[int, int]
 
@@ -57,7 +57,7 @@ class Comparison:
         return self._work.is_compatible(self.differences)
 
     def branch(self) -> Comparison:
-        """A comparison of its own at the same place, whose differences do not count here yet."""
+        """Returns a comparison of its own at the same place, whose differences do not count here yet."""
         return Comparison(self._work, tuple(self._path))
 
     @contextmanager
@@ -106,7 +106,8 @@ class Comparison:
 
 
 def _referred(node: SchemaNode) -> SchemaNode:
-    """The schema at the end of a chain of references. One that refers to itself says nothing: it stays."""
+    """Returns the schema at the end of a chain of references. A reference to itself means nothing, and is returned
+    unchanged."""
     seen: set[int] = set()
     while node.kind == "ref" and id(node) not in seen:
         seen.add(id(node))
@@ -116,7 +117,8 @@ def _referred(node: SchemaNode) -> SchemaNode:
 
 
 def compare_limits(found: Comparison, original: SchemaNode, update: SchemaNode, *keywords: str) -> None:
-    """Limits that were added or removed, increased or decreased: `maxLength` is MAX_LENGTH in a difference."""
+    """Adds a difference for each limit that was added, removed, increased or decreased: `maxLength` is MAX_LENGTH in a
+    difference."""
     for keyword in keywords:
         old, new = original.limits.get(keyword), update.limits.get(keyword)
         if old == new:

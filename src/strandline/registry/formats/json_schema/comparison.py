@@ -1,6 +1,6 @@
 """Compares two JSON Schemas node by node, as Confluent's registry does.
 
-Where a schema contains itself, everything is compared again until nothing new is found out.
+If a schema contains itself, everything is compared again until no new difference is found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PASSES_MAX: Final = 20
 
 
 def compare_schemas(original: SchemaNode, update: SchemaNode, compatible: Set[str]) -> list[JsonDifference]:
-    """The differences of `update` from `original`, with their paths."""
+    """Returns the differences of `update` from `original`, with their paths."""
     incompatible: dict[Pair, list[JsonDifference]] = {}
     work = ComparisonPass(compatible, _compare_types)
     for _ in range(_PASSES_MAX):
@@ -73,7 +73,7 @@ def _compare_types(found: Comparison, original: SchemaNode, update: SchemaNode) 
 
 
 def _fits_alternative(found: Comparison, original: SchemaNode, update: SchemaNode) -> bool:
-    """A schema may become one of the alternatives of a choice."""
+    """True if the original schema fits one of the alternatives of a choice."""
     if len(update.children) != 1 and update.criterion not in ("anyOf", "oneOf"):
         return False
     for child in update.children:
@@ -88,7 +88,7 @@ def _fits_alternative(found: Comparison, original: SchemaNode, update: SchemaNod
 
 
 def _is_implied(found: Comparison, original: SchemaNode, update: SchemaNode) -> bool:
-    """One of several conditions may be all that is left of them."""
+    """True if the update is one of several conditions of the original, the others being dropped."""
     if len(original.children) != 1 and original.criterion != "allOf":
         return False
     for child in original.children:
@@ -149,7 +149,7 @@ def _compare_enums(found: Comparison, original: SchemaNode, update: SchemaNode) 
 
 
 def _compare_not(found: Comparison, original: SchemaNode, update: SchemaNode) -> None:
-    """Forbidding less is compatible, so the two are compared the other way round."""
+    """Compares two `not` schemas in the opposite direction, because forbidding less is compatible."""
     with found.at("not"):
         branch = found.branch()
         branch.compare(update.children[0], original.children[0])

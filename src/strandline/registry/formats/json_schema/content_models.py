@@ -1,6 +1,5 @@
-"""Whether an object or an array admits what it does not name.
-
-It is open if anything may come, closed if nothing may, and partially open if what comes has to fit a schema.
+"""Decides whether an object or an array admits members that it does not name. It is open if it admits any member,
+closed if it admits none, and partially open if such members have to fit a schema.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ def is_open(node: SchemaNode) -> bool:
 
 
 def schema_of_unnamed(node: SchemaNode, name: str | None = None) -> SchemaNode | None:
-    """The schema that an unnamed member has to fit in a partially open model; None in any other."""
+    """Returns the schema that an unnamed member has to fit in a partially open model; None in any other."""
     if name is not None:
         for pattern, schema in node.patterns.items():
             if matches(pattern, name):

@@ -1,6 +1,6 @@
 """Every kind of difference between two JSON Schemas, and which of them leave old data valid.
 
-A change is compatible when whatever was valid before is valid after it. The tables name the kinds; the reason stands
+A change is compatible if all data that was valid before is valid after it. The tables name the kinds, with the reason
 beside each group.
 """
 
@@ -19,9 +19,9 @@ class JsonDifference:
         return f'{{errorType:"{self.type}", description:"{_described(self)}\'}}'
 
 
-# Words about a schema constrain nothing.
+# Descriptions constrain nothing.
 _WORDS: Final = {"ID_CHANGED", "DESCRIPTION_CHANGED", "TITLE_CHANGED", "DEFAULT_CHANGED"}
-# A limit that goes or widens admits what it admitted.
+# A limit that is removed or widened still admits everything that it admitted.
 _WIDENED: Final = {
     f"{name}_{change}"
     for name, widening in {
@@ -32,19 +32,19 @@ _WIDENED: Final = {
     }.items()
     for change in (widening, "REMOVED")
 } | {"PATTERN_REMOVED", "UNIQUE_ITEMS_REMOVED", "SCHEMA_REMOVED", "TYPE_EXTENDED", "ENUM_ARRAY_EXTENDED"}  # fmt: skip
-# Fewer demands on an object; a default fills what is missing.
+# The object has fewer requirements, or a default fills in a missing value.
 _RELAXED: Final = {
     "REQUIRED_ATTRIBUTE_REMOVED", "REQUIRED_ATTRIBUTE_WITH_DEFAULT_ADDED", "DEPENDENCY_ARRAY_NARROWED",
     "DEPENDENCY_ARRAY_REMOVED", "DEPENDENCY_SCHEMA_REMOVED",
 }  # fmt: skip
-# What is not named is admitted more freely than before.
+# Members without a name in the schema are admitted more freely than before.
 _OPENED: Final = {
     f"{name}_{change}"
     for name in ("ADDITIONAL_PROPERTIES", "UNEVALUATED_PROPERTIES", "ADDITIONAL_ITEMS", "UNEVALUATED_ITEMS")
     for change in ("ADDED", "EXTENDED")
 }
-# A property or item that comes could not have been there before, or whatever was there fits it; one that goes is
-# admitted by what is left.
+# An added property or item could not have been in old data, or every old value fits it. A removed one is admitted by
+# the remaining schema.
 _MOVED: Final = {
     "PROPERTY_WITH_EMPTY_SCHEMA_ADDED_TO_OPEN_CONTENT_MODEL",
     "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_UNOPEN_CONTENT_MODEL",
@@ -66,7 +66,7 @@ _COMBINED: Final = {
 }  # fmt: skip
 
 COMPATIBLE: Final = frozenset(_WORDS | _WIDENED | _RELAXED | _OPENED | _MOVED | _COMBINED)
-# The policy LENIENT also lets pass what breaks only for data that no writer of the schema would have written.
+# The policy LENIENT also allows changes that break only data that no writer of the schema would have written.
 COMPATIBLE_IF_LENIENT: Final = COMPATIBLE | {
     "ADDITIONAL_PROPERTIES_NARROWED",
     "ADDITIONAL_PROPERTIES_REMOVED",

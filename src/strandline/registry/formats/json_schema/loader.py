@@ -1,7 +1,6 @@
-"""Builds the tree of nodes from JSON, and refuses what is no schema.
-
-Keywords are taken apart as the loader of Confluent's registry does it: a `$ref` stands alone, then enum, combinations,
-not and const, then the declared types, then keywords that imply a type without declaring one.
+"""Builds the tree of nodes from JSON, and refuses JSON that is not a schema. Keywords are read in the order of the
+loader of Confluent's registry: a `$ref` counts alone; otherwise enum, combinations, not and const come first, then the
+declared types, then keywords that imply a type without declaring it.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _TYPES: Final = ("string", "number", "integer", "boolean", "null", "array", "obj
 
 
 def load_schema(value: Any, resolved: Mapping[str, str]) -> SchemaNode:
-    """The tree of a schema with the schemas that it refers to. Raises InvalidSchema."""
+    """Returns the tree of a schema with the schemas that it refers to. Raises InvalidSchema."""
     if not isinstance(value, dict | bool):
         kind = {str: "STRING", list: "ARRAY", type(None): "NULL"}.get(type(value), "NUMBER")
         raise InvalidSchema(f"Invalid JSON schema: expected an object or boolean at the root, found {kind}")
@@ -65,7 +64,7 @@ class _Loader:
         self._waiting: list[tuple[SchemaNode, str, SchemaDocument, int]] = []
 
     def resolve_references(self) -> None:
-        """Loads the targets of all references, which may refer to more of them."""
+        """Loads the targets of all references, and the targets of references in those."""
         while self._waiting:
             node, ref, document, depth = self._waiting.pop()
             value, where = self._documents.find(ref, document)
@@ -147,7 +146,7 @@ class _Parts:
         )
 
     def _typed(self) -> tuple[tuple[str, ...], list[SchemaNode]]:
-        """The declared types, and their nodes."""
+        """Returns the declared types, and their nodes."""
         declared = self._value.get("type")
         if declared is None:
             return (), []
@@ -175,7 +174,7 @@ class _Parts:
                 raise InvalidSchema(f"unknown type: [{name}]")
 
     def _implied(self, declared: tuple[str, ...]) -> list[SchemaNode]:
-        """Nodes for keywords whose type is not declared."""
+        """Returns nodes for keywords whose type is not declared."""
         value = self._value
         parts = []
         if "array" not in declared and any(key in value for key in self._array_keys):
@@ -217,7 +216,7 @@ class _Parts:
             exclusive = value.get(keyword)
             if exclusive is None:
                 continue
-            if self._draft == 4:  # it says of what kind the other bound is
+            if self._draft == 4:  # true says that the other bound is exclusive
                 self._require(isinstance(exclusive, bool), keyword, "true or false")
                 if exclusive and bound in node.limits:
                     node.limits[keyword] = node.limits.pop(bound)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 
 def maximum_matching(edges: Mapping[int, Sequence[int]], left_count: int) -> dict[int, int]:
-    """Pairs right elements with left ones; `edges` has the right elements that each left one may be paired with."""
+    """Pairs right elements with left ones. `edges` has, for each left element, the right elements that it may be paired
+    with."""
     partner: dict[int, int] = {}
 
     def augment(left: int, seen: set[int]) -> bool:

@@ -9,7 +9,7 @@ from strandline.registry.formats.json_schema.nodes import SchemaNode
 def compare_covered(
     found: Comparison, original: SchemaNode, update: SchemaNode, covered: str, uncovered: str
 ) -> None:
-    """A member that comes or goes is compared with the schema for unnamed members, on the side that lacks it."""
+    """Compares an added or removed member with the schema for unnamed members of the side that lacks it."""
     branch = found.branch()
     branch.compare(original, update)
     found.differences += branch.differences
@@ -19,7 +19,7 @@ def compare_covered(
 def compare_more(
     found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str
 ) -> None:
-    """The values that are admitted beside the named members: additionalProperties, additionalItems."""
+    """Compares the values that are admitted beside the named members: additionalProperties, additionalItems."""
     with found.at(keyword):
         if original.permits_more != update.permits_more:
             found.add(f"{name}_{'ADDED' if update.permits_more else 'REMOVED'}")
@@ -34,7 +34,8 @@ def compare_more(
 def compare_unevaluated(
     found: Comparison, original: SchemaNode, update: SchemaNode, keyword: str, name: str
 ) -> None:
-    """The values that are admitted where no part of the schema has looked: unevaluatedProperties, unevaluatedItems."""
+    """Compares the values that are admitted for members that no part of the schema has evaluated:
+    unevaluatedProperties, unevaluatedItems."""
     old, new = original.unevaluated, update.unevaluated
     if old is None and new is None:
         return

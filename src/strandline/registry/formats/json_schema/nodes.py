@@ -1,7 +1,7 @@
 """The tree that schemas are compared in: one node for each kind of constraint, several joined by allOf.
 
-`{"type": "string", "enum": [...]}` is an allOf of a node for strings and one for the enum: each is compared with its
-like. References stay references, so that a schema may contain itself.
+`{"type": "string", "enum": [...]}` is an allOf of a node for strings and one for the enum: each node is compared with a
+node of the same kind. References are kept as references, because a schema may contain itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ class SchemaNode:
     conditional or ref."""
 
     kind: str
-    source: Any = (
-        None  # the JSON that the node is made of; two nodes of the same source are the same constraint
-    )
+    source: Any = None  # the JSON of the node; two nodes with the same source are the same constraint
     id: str | None = None
     title: str | None = None
     description: str | None = None
@@ -30,16 +28,16 @@ class SchemaNode:
     # string: maxLength, minLength, pattern; number: bounds, multipleOf; counts of arrays and objects
     limits: dict[str, Any] = field(default_factory=dict)
     is_integer: bool = False
-    values: list[Any] = field(default_factory=list)  # of an enum; the one of a const
+    values: list[Any] = field(default_factory=list)  # the values of an enum, or the one value of a const
     criterion: str = ""  # allOf, anyOf or oneOf
-    children: list[SchemaNode] = field(default_factory=list)  # of a combination; the one that must not match
+    children: list[SchemaNode] = field(default_factory=list)  # of a combination, or the one of `not`
     # object
     properties: dict[str, SchemaNode] = field(default_factory=dict)
     required: set[str] = field(default_factory=set)
     patterns: dict[str, SchemaNode] = field(default_factory=dict)
     property_dependencies: dict[str, set[str]] = field(default_factory=dict)
     schema_dependencies: dict[str, SchemaNode] = field(default_factory=dict)
-    # object and array: whether there may be more than is named, and of which schema
+    # object and array: whether unnamed members are allowed, and their schema
     permits_more: bool = True
     more: SchemaNode | None = None
     unevaluated: SchemaNode | None = None
@@ -47,7 +45,7 @@ class SchemaNode:
     all_items: SchemaNode | None = None
     items: list[SchemaNode] = field(default_factory=list)
     is_unique: bool = False
-    target: SchemaNode | None = None  # of a reference, once it is resolved
+    target: SchemaNode | None = None  # the target of a reference, after it is resolved
 
     @property
     def has_default(self) -> bool:
@@ -55,6 +53,6 @@ class SchemaNode:
 
     @property
     def key(self) -> str:
-        """Equal for nodes that say the same."""
+        """A text that is equal for nodes with the same meaning."""
         about = [self.source, self.id, self.title, self.description, self.has_default and [self.default]]
         return f"{self.kind}:{json.dumps(about, sort_keys=True, default=str)}"

@@ -1,4 +1,4 @@
-"""Compares what two schemas say about objects."""
+"""Compares the object keywords of two schemas."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _compare_property(found: Comparison, original: SchemaNode, update: SchemaNod
 
 
 def _compare_removed(found: Comparison, old: SchemaNode, update: SchemaNode, name: str) -> None:
-    """A property that goes leaves its old values to what the new schema says about unnamed ones."""
+    """Compares a removed property with the new schema for unnamed properties, which now applies to its old values."""
     if is_open(update):
         found.add("PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL")
         return
@@ -70,7 +70,8 @@ def _compare_removed(found: Comparison, old: SchemaNode, update: SchemaNode, nam
 def _compare_added(
     found: Comparison, original: SchemaNode, update: SchemaNode, new: SchemaNode, name: str
 ) -> None:
-    """A property that comes may have had any value that the old schema admitted under its name."""
+    """Compares an added property with the old schema: old data may have any value under its name that the old schema
+    admitted."""
     is_required = name in update.required
     if is_open(original):
         if new.kind in ("empty", "true"):

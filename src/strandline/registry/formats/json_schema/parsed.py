@@ -62,10 +62,10 @@ class JsonSchema(ParsedSchema):
 
 
 def _dumped(value: Any) -> str:
-    """JSON without spaces. Numbers with a point keep their digits: 0.10 is not written as 0.1."""
+    """Returns Returns JSON text without spaces. Numbers with a point keep their digits: 0.10 is not written as 0.1."""
     try:
         return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    except TypeError:  # there is such a number
+    except TypeError:  # the text is a number
         return _spelled(value)
 
 

@@ -14,7 +14,7 @@ _LENGTH_MAX: Final = 10_000
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises InvalidSchema for a pattern that is none. One that only a backtracking engine knows is let pass."""
+    """Raises InvalidSchema if a text is not a pattern. A pattern that needs a backtracking engine is accepted."""
     if len(pattern) > _LENGTH_MAX:
         raise InvalidSchema(f"a pattern has more than {_LENGTH_MAX} characters")
     if _compiled(pattern) is not None:
@@ -26,7 +26,8 @@ def check_pattern(pattern: str) -> None:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """True if the pattern is found in a name. What needs backtracking is not tried: it could take for ever."""
+    """True if the pattern is found in a name. A pattern that needs backtracking is not tried, because that could take
+    for ever."""
     compiled = _compiled(pattern)
     return compiled is not None and compiled.search(name) is not None
 

@@ -1,4 +1,4 @@
-"""Finds what a `$ref` refers to: inside of the document, in an imported schema, or in a meta-schema.
+"""Finds the target of a `$ref`: in the document, in an imported schema, or in a meta-schema.
 
 Nothing is fetched. A reference to a document that is neither imported nor a meta-schema is refused.
 """
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 from strandline.registry.formats.parsed import InvalidSchema
 
 DEFAULT_DRAFT: Final = 7
-MODERN: Final = 2019  # of 2019-09 and later
+MODERN: Final = 2019  # the draft number of 2019-09 and later
 _DIALECTS: Final = {
     "json-schema.org/draft-04/schema": 4,
     "json-schema.org/schema": 4,
@@ -49,7 +49,7 @@ class Documents:
                 self._by_uri.setdefault(uri, document)
 
     def find(self, ref: str, document: SchemaDocument) -> tuple[Any, SchemaDocument]:
-        """The JSON that a reference means and the document that it is in. Raises InvalidSchema."""
+        """Returns the JSON that a reference means and the document that it is in. Raises InvalidSchema."""
         uri, fragment = urldefrag(ref)
         where = document if not uri else self._by_reference(uri, document)
         return _in_document(where, unquote(fragment), ref), where
@@ -85,7 +85,7 @@ def _document(value: Any, base: str, draft: int) -> SchemaDocument:
 
 
 def _draft_of(dialect: str, default: int) -> int:
-    """The draft that a `$schema` names; the default if it is none that is known."""
+    """Returns the draft that a `$schema` names; the default if it is not a known draft."""
     _, _, rest = dialect.partition("://")
     return next((draft for start, draft in _DIALECTS.items() if rest.startswith(start)), default)
 
@@ -113,7 +113,7 @@ def _in_document(document: SchemaDocument, fragment: str, ref: str) -> Any:
 
 
 def _names(document: SchemaDocument) -> dict[str, Any]:
-    """The subschemas of a document that have a name of their own."""
+    """Returns the subschemas of a document that have a name of their own."""
     if document.by_name is None:
         found: dict[str, Any] = {}
         waiting = [document.value]
@@ -135,7 +135,7 @@ def _names(document: SchemaDocument) -> dict[str, Any]:
 
 
 def _meta_schema(uri: str) -> Any:
-    """A meta-schema of JSON Schema itself, which the library of the field brings along."""
+    """Returns a meta-schema of JSON Schema itself, from the package jsonschema-specifications."""
     if "json-schema.org" not in uri:
         return None
     from jsonschema_specifications import REGISTRY

@@ -1,4 +1,4 @@
-"""Checks of a file that its grammar does not make: they hold inside of one message."""
+"""Checks of a file that go beyond its grammar; each looks at one message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_KEYS: Final = ("float", "double", "bytes")
 
 
 def check_file(file: ProtoFile) -> None:
-    """Raises InvalidSchema for names that are doubled and for fields that Protobuf has no meaning for."""
+    """Raises InvalidSchema for duplicate names, and for fields that are not valid in Protobuf."""
     _check_names(file.types, file.package or "the file")
     for each in file.types:
         if isinstance(each, ProtoMessage):

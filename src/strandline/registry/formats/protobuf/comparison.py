@@ -1,17 +1,18 @@
-"""Compares two Protobuf schemas by tags: names mean nothing on the wire.
+"""Compares two Protobuf schemas by field numbers (tags), because names are not on the wire.
 
 | change | verdict, and why |
 | --- | --- |
-| a field, a message, an enum or a constant comes | compatible: readers skip tags that they do not know |
-| a field goes, or changes its name | compatible: tags identify fields |
-| a required field comes or goes | incompatible: readers insist on it |
-| a message goes, or the package changes | incompatible: the type's name is how readers find it |
+| a field, a message, an enum or a constant is added | compatible: readers skip tags that they do not know |
+| a field is removed or renamed | compatible: tags identify fields |
+| a required field is added or removed | incompatible: readers refuse messages without it |
+| a message is removed, or the package changes | incompatible: readers find a type by its name |
 | a type changes within its group of encodings | compatible: int32, int64, uint32, uint64, bool and enums are varints |
 | a type changes to another encoding | incompatible: the bytes are read wrongly |
 | a number becomes repeated or the other way round | incompatible: repeated numbers are packed |
 | text or bytes become repeated or the other way round | compatible: they are never packed |
-| a field of a oneof goes | incompatible: readers cannot tell that something else was chosen |
-| a field joins an existing oneof, or several fields one oneof | incompatible: they exclude each other now |
+| a field of a oneof is removed | incompatible: readers cannot know that another field was chosen |
+| a field is moved into an existing oneof, or several fields into one oneof | incompatible: they exclude each other now
+  |
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class ProtoDifference:
 def compare_files(
     original: ProtoFile, update: ProtoFile, original_scope: TypeScope, update_scope: TypeScope
 ) -> list[ProtoDifference]:
-    """The differences of `update` from `original`, with their paths."""
+    """Returns the differences of `update` from `original`, with their paths."""
     comparison = _ProtoComparison(original_scope, update_scope, [], set())
     if original.package != update.package:
         comparison.add("PACKAGE_CHANGED")
@@ -99,7 +100,9 @@ class _ProtoComparison:
         self._original = original
         self._update = update
         self._path = path
-        self._open = open_messages  # messages that are being compared: they may contain themselves
+        self._open = (
+            open_messages  # the messages that are being compared, because a message may contain itself
+        )
         self.differences: list[ProtoDifference] = []
 
     @contextmanager
@@ -248,7 +251,7 @@ class _ProtoComparison:
         if old_entry.reference is not None and new_entry.reference is not None:
             old_place = old_entry.reference.subject, old_entry.reference.version
             if old_place == (new_entry.reference.subject, new_entry.reference.version):
-                return  # both are local, and compared as such, or the same imported schema
+                return  # both are local and are compared by themselves, or both are of the same imported schema
         names = old_name.split(".")
         inner = _ProtoComparison(
             self._original.moved(old_entry.package, names),
@@ -279,7 +282,7 @@ class _Members:
 
 
 def _written_out(scope: TypeScope, type: str) -> str:
-    """The type of a field; `map<…>` for the message that stands for a map."""
+    """Returns the type of a field; `map<…>` for the message that stands for a map."""
     if type in SCALARS or type.startswith("map<"):
         return type
     entry = scope.find(type)

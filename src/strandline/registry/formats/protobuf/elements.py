@@ -16,12 +16,13 @@ SCALARS: Final = frozenset(
 
 @dataclass(slots=True)
 class ProtoOption:
-    """`kind` is STRING, BOOLEAN, NUMBER, ENUM, MAP, LIST or OPTION, which is an option of a field of the option."""
+    """An option. `kind` is STRING, BOOLEAN, NUMBER, ENUM, MAP, LIST or OPTION. OPTION means that one field of the
+    option's value is set."""
 
     name: str
     kind: str
     value: Any
-    is_extension: bool = False  # written in parentheses
+    is_extension: bool = False  # true if the name is written in parentheses
 
 
 @dataclass(slots=True, frozen=True)
@@ -138,7 +139,7 @@ class ProtoFile:
 
 
 def map_types(type: str) -> tuple[str, str] | None:
-    """Key and value of `map<key, value>`; None for any other type."""
+    """Returns key and value of `map<key, value>`; None for any other type."""
     if not type.startswith("map<"):
         return None
     key, _, value = type[4:-1].partition(",")

@@ -27,7 +27,7 @@ _LABELS: Final = {1: "optional", 2: "required", 3: "repeated"}
 
 
 def read_descriptor(data: bytes) -> ProtoFile:
-    """Raises InvalidSchema if this is no descriptor of a file."""
+    """Returns the file of a descriptor. Raises InvalidSchema if the bytes are not a descriptor of a file."""
     descriptor = descriptor_pb2.FileDescriptorProto()
     try:
         descriptor.ParseFromString(data)
@@ -138,7 +138,7 @@ def _service(descriptor: Any) -> ProtoService:
 
 
 def _options(options: Any) -> list[ProtoOption]:
-    """The options that every schema may have. Options of others are unknown bytes here, and left out."""
+    """Returns the options of the language itself. Other options are unknown bytes here, and are left out."""
     made = []
     for field, value in options.ListFields():
         if field.is_extension or not isinstance(value, bool | int | float | str):

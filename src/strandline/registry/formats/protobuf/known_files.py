@@ -1,4 +1,4 @@
-"""Files that any schema may import without a reference: those of Google's runtime, and a few beside them."""
+"""Files that any schema may import without a reference: those of Google's runtime, and a few others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_THE_RUNTIME: Final = (
     "type", "wrappers",
 )  # fmt: skip
 
-# Of these only the names of types and the types of fields matter here.
+# In these files only the names of types and the types of fields matter here.
 _BESIDE_IT: Final = {
     "confluent/meta.proto": """
         package confluent;
@@ -97,7 +97,7 @@ _BESIDE_IT: Final = {
 
 @lru_cache(maxsize=1)
 def known_files() -> dict[str, ProtoFile]:
-    """Every such file by the name under which it is imported."""
+    """Returns every such file by the name under which it is imported."""
     files = {}
     for name in _OF_THE_RUNTIME:
         module = import_module(f"google.protobuf.{name}_pb2")

@@ -21,7 +21,7 @@ _PLAIN_ESCAPES: Final = {
 
 
 class Token(NamedTuple):
-    kind: str  # string, word or symbol; end after the last one
+    kind: str  # string, word or symbol; end for the token after the last one
     text: str
     position: int
 
@@ -45,7 +45,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def place_of(text: str, position: int) -> str:
-    """Where a token is, for a message."""
+    """Returns the line and column of a token, for a message."""
     line = text.count("\n", 0, position) + 1
     column = position - text.rfind("\n", 0, position)
     return f"in line {line}, column {column}"

@@ -15,7 +15,8 @@ _FILE = "schema.proto"
 
 
 def message_classes(schema: ParsedSchema) -> dict[tuple[int, ...], Any]:
-    """A class for each message, by its index in the file, or the indexes of the messages around it and its own."""
+    """Returns a class for each message, by its index in the file, or the indexes of the messages around it and its
+    own."""
     assert isinstance(schema, ProtobufSchema)
     pool = descriptor_pool.DescriptorPool()
     added: set[str] = set()

@@ -1,4 +1,4 @@
-"""Prints options: as statements, in brackets after a field, and the messages inside of them."""
+"""Prints options as statements or in brackets after a field, with the messages inside them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OptionPrinter:
         return _as_message(ProtoOption(full, option.kind, option.value, True))
 
     def _merged(self, options: Iterable[ProtoOption]) -> list[ProtoOption]:
-        """An option that is set field by field is one message, unless it may be repeated."""
+        """Returns options in which one that is set field by field is a single message, unless it may be repeated."""
         assert self._scope is not None
         made: list[ProtoOption] = []
         for option in options:
@@ -125,7 +125,7 @@ class OptionPrinter:
         return f'"{escaped(str(value))}"'
 
     def _number(self, text: str) -> str:
-        """In the normal form a number is written in one way: 1.50 as 1.5, 0x10 as 16."""
+        """Returns a number; in the normal form it is written in one way: 1.50 as 1.5, 0x10 as 16."""
         if self._scope is None:
             return text
         try:
@@ -140,7 +140,7 @@ class OptionPrinter:
 
 
 def _as_message(option: ProtoOption) -> ProtoOption:
-    """`(a).b = 1` as `(a) = { b: 1 }`."""
+    """Returns the option `(a).b = 1` in the form `(a) = { b: 1 }`."""
     if option.kind != "OPTION":
         return option
     inner = _as_message(option.value)

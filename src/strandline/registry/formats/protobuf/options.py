@@ -14,7 +14,7 @@ _DEPTH_MAX: Final = 50
 
 
 def read_bracketed_options(tokens: TokenStream) -> list[ProtoOption]:
-    """`[a = 1, (b).c = "x"]`; empty if the next token is no bracket."""
+    """Returns options in brackets, such as `[a = 1, (b).c = "x"]`; an empty list if the next token is not a bracket."""
     options: list[ProtoOption] = []
     if not tokens.take("["):
         return options
@@ -26,7 +26,7 @@ def read_bracketed_options(tokens: TokenStream) -> list[ProtoOption]:
 
 
 def read_option(tokens: TokenStream) -> ProtoOption:
-    """`name = value`, without what ends it."""
+    """Returns an option `name = value`; the token after it is not read."""
     is_extension = tokens.take("(")
     name = tokens.word()
     path: list[str] = []

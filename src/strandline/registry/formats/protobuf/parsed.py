@@ -87,7 +87,7 @@ class ProtobufSchema(ParsedSchema):
         return first is not None and any(field.name == name for field in first.fields)
 
     def is_equivalent(self, other: ParsedSchema) -> bool:
-        """A descriptor has full names where text has short ones, and still is the same file."""
+        """True if both are the same file, although a descriptor has full names where text has short ones."""
         if not isinstance(other, ProtobufSchema):
             return False
         if self.text == other.text:
@@ -101,7 +101,7 @@ class ProtobufSchema(ParsedSchema):
 
 
 def _read(text: str) -> tuple[ProtoFile, bool]:
-    """A file from its text, or from a base64 FileDescriptorProto."""
+    """Returns a file from its text, or from a base64 FileDescriptorProto."""
     try:
         return parse_file(text), False
     except InvalidSchema as error:
@@ -112,7 +112,7 @@ def _read(text: str) -> tuple[ProtoFile, bool]:
 
 
 def _plain_text(schema: ProtobufSchema) -> str:
-    """The normal form without JSON names that every reader would choose anyway."""
+    """Returns the normal form without JSON names that every reader would choose anyway."""
     file = schema.file
     plain = replace(
         file, types=[_plain(each) if isinstance(each, ProtoMessage) else each for each in file.types]

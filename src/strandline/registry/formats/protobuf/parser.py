@@ -1,6 +1,6 @@
 """Parses the text of a .proto file of proto2, proto3 or an edition.
 
-As lenient as the parser of Confluent's registry: it knows the grammar, and leaves tags and names to others.
+It is as lenient as the parser of Confluent's registry: it checks the grammar, and other modules check tags and names.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from strandline.registry.formats.protobuf.elements import (
 from strandline.registry.formats.protobuf.options import read_bracketed_options, read_option
 from strandline.registry.formats.protobuf.token_stream import TokenStream
 
-DEPTH_MAX: Final = 100  # of nested messages
+DEPTH_MAX: Final = 100  # the most levels of nested messages
 _LABELS: Final = ("optional", "required", "repeated")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def parse_file(text: str) -> ProtoFile:
-    """Raises InvalidSchema, with the place."""
+    """Returns the file of a text. Raises InvalidSchema with the line and column."""
     return _ProtoParser(TokenStream(text)).file()
 
 
@@ -96,7 +96,7 @@ class _ProtoParser:
     def _name(self) -> str:
         name = self._tokens.word()
         if _NAME.match(name) is None:
-            raise self._tokens.error(f"{name!r} is no name")
+            raise self._tokens.error(f"{name!r} is not a name")
         return name
 
     def _message(self) -> ProtoMessage:
@@ -125,7 +125,8 @@ class _ProtoParser:
                     made.oneofs.append(self._oneof())
                 case _:
                     made.extends.append(self._extend())
-        elif word == "option":  # also before a name and `=`: as protoc, it is never the type of a field
+        elif word == "option":
+            # The word is never the type of a field, even before a name and `=`, as in protoc.
             made.options.append(self._option())
         elif word == "reserved" and not is_field:
             made.reserved.append(self._reserved())
@@ -155,7 +156,7 @@ class _ProtoParser:
             tokens.expect(">")
             type = f"map<{key}, {value}>"
         if not re.match(r"\.?[A-Za-z_]", type):
-            raise tokens.error(f"{type!r} is no type")
+            raise tokens.error(f"{type!r} is not a type")
         name = self._name()
         tokens.expect("=")
         tag = tokens.integer()
@@ -233,7 +234,7 @@ class _ProtoParser:
         return values
 
     def _ranges(self) -> list[ReservedValue]:
-        """Tags, ranges of tags and names, separated by commas."""
+        """Returns tags, ranges of tags and names, separated by commas."""
         tokens = self._tokens
         values: list[ReservedValue] = []
         while True:
@@ -241,7 +242,7 @@ class _ProtoParser:
                 values.append(tokens.string())
             else:
                 word = tokens.word()
-                if _NAME.match(word) is not None:  # an edition's reserved name is not quoted
+                if _NAME.match(word) is not None:  # in editions reserved names are not quoted
                     values.append(word)
                 elif tokens.take("to"):
                     end = tokens.word()

@@ -1,7 +1,7 @@
 """Prints a .proto file as Confluent's registry does: this text is what is stored and hashed.
 
-Comments go. Messages come before enums, fields before oneofs. The normal form also resolves every name to a full one,
-sorts what has no order, and drops what says nothing.
+Comments are dropped. Messages come before enums, and fields before oneofs. The normal form also resolves every name to
+a full one, sorts parts whose order does not matter, and drops parts without a meaning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def print_file(file: ProtoFile, *, without_extensions: bool = False) -> str:
 
 
 def print_normal_form(file: ProtoFile, scope: TypeScope) -> str:
-    """Raises InvalidSchema if a type cannot be resolved."""
+    """Returns the normal form of a file. Raises InvalidSchema if a type cannot be resolved."""
     return _ProtoPrinter(scope, False).file(file)
 
 
@@ -185,7 +185,7 @@ class _ProtoPrinter:
         return f"extend {extend.name} {{{fields}}}\n"
 
     def _grouped(self, extends: list[ProtoExtend]) -> list[ProtoExtend]:
-        """In the normal form, what extends the same message stands together."""
+        """Returns the extensions; in the normal form those of the same message are together."""
         if self._scope is None:
             return extends
         by_name: dict[str, ProtoExtend] = {}

@@ -1,4 +1,4 @@
-"""Makes a FileDescriptorProto of a file: the output format `serialized`, which Python clients read schemas in."""
+"""Makes the FileDescriptorProto of a file: the output format `serialized`, in which Python clients read schemas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPE_MESSAGE: Final = 11
 
 
 def write_descriptor(file: ProtoFile, scope: TypeScope, name: str = "default") -> bytes:
-    """Raises InvalidSchema if a type cannot be resolved."""
+    """Returns the descriptor's bytes. Raises InvalidSchema if a type cannot be resolved."""
     made = descriptor_pb2.FileDescriptorProto(name=name)
     if file.package:
         made.package = file.package
@@ -132,7 +132,7 @@ class _DescriptorWriter:
         return made
 
     def _map(self, field: ProtoField, key_and_value: tuple[str, str], made: Any, owner: Any) -> None:
-        """A map is a repeated message of a key and a value."""
+        """Adds the message of a key and a value that a map field repeats."""
         if owner is None:
             raise InvalidSchema(f"the extension {field.name} cannot be a map")
         name = "".join(part[:1].upper() + part[1:] for part in field.name.split("_")) + "Entry"
@@ -164,7 +164,7 @@ def _bounds(value: ReservedValue) -> tuple[int, int]:
 
 
 def _set_options(made: Any, options: list[ProtoOption]) -> None:
-    """Options of the language itself. Others would need the file that defines them."""
+    """Sets the options of the language itself. Other options would need the file that defines them."""
     for option in options:
         if option.is_extension:
             continue

@@ -31,7 +31,7 @@ class TokenStream:
         return self._tokens[place].text
 
     def word(self) -> str:
-        """The next token, which must be a word or a semicolon that stands alone."""
+        """Returns the next token, which must be a word or a semicolon that stands alone."""
         token = self._tokens[self._next]
         if token.kind != "word" and token.text != ";":
             raise self.error(
@@ -41,7 +41,7 @@ class TokenStream:
         return token.text
 
     def string(self) -> str:
-        """One string; strings that follow each other are one."""
+        """Returns one string; adjacent strings are joined."""
         if self.peek_kind != "string":
             raise self.error("expected a string")
         parts = []
@@ -66,7 +66,7 @@ class TokenStream:
             raise self.error(f"expected an integer but was {text}") from None
 
     def take(self, text: str) -> bool:
-        """True if this was the next token, which is read then."""
+        """True if this was the next token; then it is read."""
         token = self._tokens[self._next]
         if token.text != text or token.kind == "string":
             return False

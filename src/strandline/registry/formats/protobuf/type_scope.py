@@ -19,7 +19,7 @@ from strandline.registry.formats.protobuf.elements import (
 @dataclass(frozen=True, slots=True)
 class TypeEntry:
     package: str
-    reference: Reference | None  # None for well-known types
+    reference: Reference | None  # None stands for well-known types
     type: ProtoMessage | ProtoEnum
 
     @property
@@ -28,7 +28,7 @@ class TypeEntry:
 
     @property
     def map_type(self) -> str | None:
-        """`map<key, value>` for the message that a map field stands for."""
+        """The text `map<key, value>` for the message of a map field; None for other messages."""
         if not isinstance(self.type, ProtoMessage) or not self.type.is_map_entry:
             return None
         by_name = {field.name: field.type for field in self.type.fields}
@@ -47,7 +47,7 @@ class TypeScope:
         self.types = types
         self.extensions = extensions
         self.package = package
-        self.names: list[str] = []  # of the messages around this place
+        self.names: list[str] = []  # the names of the messages around this place
 
     @classmethod
     def of(cls, file: ProtoFile, imported: Iterable[tuple[ProtoFile, Reference | None]]) -> TypeScope:
@@ -61,7 +61,7 @@ class TypeScope:
         return cls(types, extensions, file.package or "")
 
     def moved(self, package: str, names: Iterable[str]) -> TypeScope:
-        """The same types, seen from another place."""
+        """Returns the same types, as seen from another place in the file."""
         made = TypeScope(self.types, self.extensions, package)
         made.names = list(names)
         return made
@@ -75,7 +75,7 @@ class TypeScope:
             self.names.pop()
 
     def resolve(self, name: str) -> str | None:
-        """The full name, without a dot in front."""
+        """Returns the full name, without a dot in front."""
         return self._resolved(name, self.types)
 
     def resolve_extension(self, name: str) -> str | None:

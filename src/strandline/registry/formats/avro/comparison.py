@@ -1,4 +1,5 @@
-"""Whether a reader's Avro schema can read what a writer's schema wrote: the rules of Java's SchemaCompatibility.
+"""Decides whether a reader's Avro schema can read data of a writer's schema, by the rules of Java's
+SchemaCompatibility.
 
 | writer and reader | verdict |
 | --- | --- |
@@ -71,13 +72,14 @@ class AmbiguousField(Exception):
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[AvroIncompatibility]:
-    """Every reason why the reader cannot read the writer's data; empty if it can. Raises AmbiguousField."""
+    """Returns every reason why the reader cannot read the writer's data; empty if it can. Raises AmbiguousField."""
     return _AvroComparison().compare(reader, writer, ())
 
 
 class _AvroComparison:
     def __init__(self) -> None:
-        # The outcome for each pair; a pair that is being compared counts as compatible until it is known.
+        # The result for each pair of types. A pair that is being compared counts as compatible until its result is
+        # known.
         self._known: dict[tuple[int, int], list[AvroIncompatibility]] = {}
 
     def compare(self, reader: AvroType, writer: AvroType, path: tuple[str, ...]) -> list[AvroIncompatibility]:
