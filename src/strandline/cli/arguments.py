@@ -54,7 +54,7 @@ def _up_to(largest: int, text: str, what: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    """A count of at least 1."""
+    """Returns a count of at least 1."""
     found = natural(text)
     if found is None or not 1 <= found <= _WHOLE_MAX:
         raise argparse.ArgumentTypeError(f"{text} is no count: a number from 1 to {_WHOLE_MAX}")
@@ -62,7 +62,7 @@ def whole_number(text: str) -> int:
 
 
 def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
-    """The settings of an option that may be repeated, each as KEY=VALUE."""
+    """Returns the settings of an option that may be repeated, each as KEY=VALUE."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -81,7 +81,7 @@ def replica_assignment(text: str) -> dict[int, tuple[int, ...]]:
 
 
 def partition_list(text: str) -> tuple[int, ...]:
-    """Partition numbers with commas between them, and ranges such as 0-3."""
+    """Returns partition numbers with commas between them, and ranges such as 0-3."""
     found: dict[int, None] = {}
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -93,7 +93,7 @@ def partition_list(text: str) -> tuple[int, ...]:
 
 
 def timestamp_ms(text: str) -> int:
-    """A moment: ISO 8601 (UTC without a zone), milliseconds since 1970, or a time ago such as 15m, 2h, 7d."""
+    """Returns a moment: ISO 8601 (UTC without a zone), milliseconds since 1970, or a time ago such as 15m, 2h, 7d."""
     unit = _UNITS_MS.get(text[-1:])
     amount = natural(text[:-1])
     if unit is not None and amount is not None:
@@ -113,7 +113,7 @@ def timestamp_ms(text: str) -> int:
 
 
 def duration_ms(text: str) -> int:
-    """A duration in milliseconds: ISO 8601 as Kafka's tools take it (P1DT2H), or 15m, 2h, 7d."""
+    """Returns a duration in milliseconds: ISO 8601 as Kafka's tools take it (P1DT2H), or 15m, 2h, 7d."""
     unit, amount = _UNITS_MS.get(text[-1:]), natural(text[:-1])
     if unit is not None and amount is not None:
         return amount * unit

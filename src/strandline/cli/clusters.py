@@ -88,7 +88,7 @@ def up_cluster(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """Those of `--set`, for every node; ValueError for one that only one node can have."""
+    """Returns Those of `--set`, for every node; ValueError for one that only one node can have."""
     settings = given_settings(options.set)
     for key in ("log.dirs", "log.dir", "metadata.log.dir"):
         if key in settings:
@@ -157,7 +157,7 @@ def _end_at_once(cluster: Cluster, options: argparse.Namespace) -> None:
 
 
 def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
-    """A sentence for each node that has ended by itself and was not told yet."""
+    """Returns a sentence for each node that has ended by itself and was not told yet."""
     said = []
     for node in cluster.nodes:
         if node.is_running or node.is_restarting:
@@ -231,7 +231,7 @@ def _partitions(admin: Admin) -> list[PartitionInfo]:
 
 
 def _table(admin: Admin) -> str:
-    """Leader, in-sync set and how far the slowest replica is behind, for each partition."""
+    """Returns leader, in-sync set and how far the slowest replica is behind, for each partition."""
     try:
         partitions = _partitions(admin)
         sizes = _sizes(admin, sorted({node for each in partitions for node in each.replicas}))
@@ -257,7 +257,7 @@ def _ids(nodes: tuple[int, ...]) -> str:
 
 
 def _sizes(admin: Admin, nodes: list[int]) -> Mapping[int, Mapping[TopicPartition, int]]:
-    """Bytes of each replica on each node that answers."""
+    """Returns bytes of each replica on each node that answers."""
     found = {}
     for node_id in nodes:
         try:

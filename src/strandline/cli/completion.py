@@ -60,7 +60,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def candidates(line: Sequence[str]) -> list[str]:
-    """The words that can stand where the last, unfinished one is."""
+    """Returns the words that can stand where the last, unfinished one is."""
     from strandline.cli.parser import build_parser
 
     parser: argparse.ArgumentParser = build_parser(line[:-1])
@@ -109,7 +109,7 @@ def _values(action: argparse.Action, line: Sequence[str]) -> list[str]:
 
 
 def _listed(command: list[str], line: Sequence[str]) -> list[str]:
-    """The output of a command with the address that the line has; nothing if the cluster does not respond."""
+    """Returns the output of a command with the address that the line has; nothing if the cluster does not respond."""
     from contextlib import redirect_stderr, redirect_stdout
     from io import StringIO
 

@@ -68,7 +68,7 @@ def add_connection(parser: argparse.ArgumentParser, *, timeout_s: float = 30.0) 
 
 
 def settings_of(options: argparse.Namespace, kind: str = "admin") -> dict[str, str]:
-    """The client settings that the options, the environment and the context say, for a kind of client: "admin",
+    """Returns the client settings that the options, the environment and the context say, for a kind of client: "admin",
     "producer" or "consumer". A setting that only another kind of client has is left out."""
     from strandline.client.config.kinds import is_of_another_kind
 
@@ -110,7 +110,7 @@ def _file_settings(path: str) -> dict[str, str]:
 
 
 def admin_client(options: argparse.Namespace, subjects: Sequence[str]) -> Any:
-    """An admin client that is not started, with the calls about these subjects."""
+    """Returns an admin client that is not started, with the calls about these subjects."""
     bases = tuple(
         getattr(import_module(f"strandline.client.admin.{subject}"), _SUBJECTS[subject])
         for subject in subjects

@@ -20,7 +20,7 @@ _SECRETS: Final = ("password", "secret", "sasl.jaas.config", "ssl.keystore.key",
 
 
 def path() -> Path:
-    """The file that holds the contexts."""
+    """Returns the file that holds the contexts."""
     given = os.environ.get("STRANDLINE_CONFIG")
     if given:
         return Path(given)
@@ -42,7 +42,7 @@ class Contexts:
         return dict(self.by_name[name])
 
     def current_settings(self) -> dict[str, str]:
-        """The settings of the context in use, or none."""
+        """Returns the settings of the context in use, or none."""
         return dict(self.by_name.get(self.current, {})) if self.current is not None else {}
 
     def save(self) -> None:
@@ -59,7 +59,7 @@ class Contexts:
 
 
 def load() -> Contexts:
-    """The contexts of the user; none if there is no file."""
+    """Returns the contexts of the user; none if there is no file."""
     where = path()
     try:
         found = json.loads(where.read_text())
@@ -82,5 +82,5 @@ def is_secret(key: str) -> bool:
 
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings with the values of secrets replaced."""
+    """Returns the settings with the values of secrets replaced."""
     return {key: HIDDEN if is_secret(key) else value for key, value in settings.items()}

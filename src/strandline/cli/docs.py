@@ -15,7 +15,7 @@ def add_arguments(docs: argparse.ArgumentParser) -> None:
 
 
 def pages() -> dict[str, str]:
-    """Every page by its file name."""
+    """Returns every page by its file name."""
     from strandline.client.config.reference import render_client_reference
     from strandline.config.reference import render_reference
 

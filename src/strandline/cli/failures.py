@@ -30,7 +30,7 @@ def fail(message: object) -> int:
 
 
 def usage(message: str) -> CommandError:
-    """An error for options or values that cannot be meant."""
+    """Returns an error for options or values that cannot be meant."""
     return CommandError(message, USAGE)
 
 
@@ -39,7 +39,7 @@ def not_found(message: str) -> CommandError:
 
 
 def exit_code_of(error: KafkaError) -> int:
-    """The exit code that belongs to an error of the client."""
+    """Returns the exit code that belongs to an error of the client."""
     from strandline.base.errors import ErrorCode
     from strandline.client.admin.calls import PartialFailureError
     from strandline.client.errors import (

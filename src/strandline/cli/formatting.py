@@ -69,7 +69,8 @@ def format_node(options: argparse.Namespace) -> int:
 
 
 def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> VoterSet | None:
-    """The voters of a new quorum; None if the settings name them. ValueError if options and settings contradict."""
+    """Returns the voters of a new quorum; None if the settings name them. ValueError if options and settings
+    contradict."""
     is_configured = bool(config.strings("controller.quorum.voters"))
     if is_configured and (options.standalone or options.initial_controllers):
         raise ValueError(

@@ -206,7 +206,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _partitions_in(path: str) -> list[str]:
-    """The partitions of a data directory; any other path by itself."""
+    """Returns the partitions of a data directory; any other path by itself."""
     from strandline.storage.names import META_PROPERTIES, parse_partition_directory
 
     if not os.path.isfile(os.path.join(path, META_PROPERTIES)):
@@ -296,7 +296,7 @@ def _ask_to_drop(directory: str, offsets: list[int]) -> str | None:
 def _repaired(
     directory: str, data: str, flushed_to: int, dropped: list[int], *, dry_run: bool
 ) -> tuple[list[str], list[str]]:
-    """The repairs that were made, here or in a copy, and the damage that is left."""
+    """Returns the repairs that were made, here or in a copy, and the damage that is left."""
     from strandline.node.disk import RealDisk
     from strandline.partition.producers import Producers
     from strandline.storage.repairing import drop_malformed, find_malformed, repair

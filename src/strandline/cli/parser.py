@@ -29,7 +29,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(arguments: Sequence[str] | None = None) -> Parser:
-    """The parser for these arguments. Only the command that they name has its options; with None every one has."""
+    """Returns the parser for these arguments. Only the command that they name has its options; with None every one
+    has."""
     parser = Parser(
         prog="strandline",
         description="A commit log that speaks Kafka's protocol, without a JVM.",
@@ -64,7 +65,7 @@ def _add_rows(
 
 
 def parsers_by_name(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of all commands and of their actions by what is typed, such as "topics create"."""
+    """Returns the parsers of all commands and of their actions by what is typed, such as "topics create"."""
     found: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

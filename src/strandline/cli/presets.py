@@ -29,18 +29,19 @@ def add_preset(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def preset_of(options: argparse.Namespace) -> Preset | None:
-    """The preset that was named, if one was."""
+    """Returns the preset that was named, if one was."""
     return None if options.preset is None else preset(options.preset)
 
 
 def client_part(options: argparse.Namespace, kind: str) -> dict[str, str]:
-    """The settings of the named preset for this kind of client."""
+    """Returns the settings of the named preset for this kind of client."""
     chosen = preset_of(options)
     return {} if chosen is None else dict(chosen.part(kind))
 
 
 def broker_part(options: argparse.Namespace, nodes: int) -> tuple[dict[str, str], list[str]]:
-    """The settings of the named preset for brokers, lowered where there are too few of them; and what was lowered."""
+    """Returns the settings of the named preset for brokers, lowered where there are too few of them; and what was
+    lowered."""
     chosen = preset_of(options)
     if chosen is None:
         return {}, []

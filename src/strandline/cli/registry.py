@@ -112,7 +112,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that is bound before anything else is done: a port that is taken is found out at once."""
+    """Returns a socket that is bound before anything else is done: a port that is taken is found out at once."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -125,7 +125,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def _port_settings(options: argparse.Namespace) -> dict[str, str]:
-    """Those of --config and --set; ValueError says what is wrong with them."""
+    """Returns Those of --config and --set; ValueError says what is wrong with them."""
     from strandline.cli.given_settings import given_settings, read_settings
 
     return (read_settings(options.config) if options.config else {}) | given_settings(options.set)

@@ -64,7 +64,7 @@ class RegistryChild:
 
 
 def _secured(security: DevelopmentSecurity, bootstrap: str) -> list[str]:
-    """Options that name files: no secret is in the list of processes."""
+    """Returns options that name files: no secret is in the list of processes."""
     made = ["--command-config", str(security.write_client_properties(bootstrap))]
     settings = {"authentication.method": "BASIC"}
     if security.server is not None:

@@ -99,7 +99,7 @@ def _secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: st
 
 
 def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:
-    """The certificates, the user and the settings of `--secure`, beside the data."""
+    """Returns the certificates, the user and the settings of `--secure`, beside the data."""
     if not options.secure:
         return None
     from strandline.node.development_security import DevelopmentSecurity, mechanism_of
@@ -115,7 +115,8 @@ def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | Non
 def metrics_settings(
     options: argparse.Namespace, given: Mapping[str, str], nodes: int
 ) -> list[dict[str, str]]:
-    """The port of each node's metrics: the one that was asked for and those after it, or else the next free ones."""
+    """Returns the port of each node's metrics: the one that was asked for and those after it, or else the next free
+    ones."""
     if METRICS_PORT in given:
         return [{} for _ in range(nodes)]
     if options.metrics_port is not None:
@@ -187,12 +188,12 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str], regi
 
 
 def faults_line(url: str) -> str:
-    """The line of a greeting that says where faults are set; nothing where they are not."""
+    """Returns the line of a greeting that says where faults are set; nothing where they are not."""
     return f"  faults             {url} (anybody on this machine can break this on purpose)\n" if url else ""
 
 
 def where_option(bootstrap: str) -> str:
-    """The option that leads a command to this address; nothing for the one that commands use by themselves."""
+    """Returns the option that leads a command to this address; nothing for the one that commands use by themselves."""
     return "" if bootstrap == DEFAULT_BOOTSTRAP else f" -b {bootstrap}"
 
 

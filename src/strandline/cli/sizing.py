@@ -178,7 +178,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def plan(work: SizedWorkload) -> dict[str, Any]:
-    """The numbers for a workload, with the sentences that lead to them."""
+    """Returns the numbers for a workload, with the sentences that lead to them."""
     by_rate = math.ceil(work.write_mb_s / work.partition_mb_s)
     data_gb = work.write_mb_s * work.retention_s / 1000
     by_size = math.ceil(data_gb / work.partition_gb)

@@ -50,7 +50,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _entity(options: argparse.Namespace) -> QuotaEntity:
-    """The entity that the options name; an empty name is the default."""
+    """Returns the entity that the options name; an empty name is the default."""
     parts = (("user", options.user), ("client-id", options.client_id), ("ip", options.ip))
     named = tuple((kind, name or None) for kind, name in parts if name is not None)
     if not named:

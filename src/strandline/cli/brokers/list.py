@@ -49,7 +49,7 @@ async def _list(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def look_at_brokers(admin: Admin) -> list[dict[str, Any]]:
-    """The brokers in the order of their ids, each of BROKER_SHAPE."""
+    """Returns the brokers in the order of their ids, each of BROKER_SHAPE."""
     from strandline.client.errors import KafkaError
 
     cluster = await admin.describe_cluster(include_fenced=True)
@@ -85,7 +85,7 @@ async def look_at_brokers(admin: Admin) -> list[dict[str, Any]]:
 
 
 def broker_lines(rows: list[dict[str, Any]]) -> list[str]:
-    """The brokers as a table."""
+    """Returns the brokers as a table."""
     cells = [
         (
             row["node_id"],

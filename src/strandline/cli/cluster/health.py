@@ -47,7 +47,7 @@ def judge(
     fenced: tuple[int, ...],
     before_restart_of: int | None = None,
 ) -> Health:
-    """The health of a cluster from its partitions. `minimums` are the topics' min.insync.replicas."""
+    """Returns the health of a cluster from its partitions. `minimums` are the topics' min.insync.replicas."""
     count = 0
     without_leader, under_replicated, below_minimum, needs_node, only_on_node = [], [], [], [], []
     for each in partitions:
@@ -103,7 +103,7 @@ async def look(admin: Admin, before_restart_of: int | None, timeout_s: float) ->
 
 
 async def _active_controller(admin: Admin, named: int, timeout_s: float) -> int:
-    """The node that leads the quorum. Metadata names any broker as the controller, for it forwards requests."""
+    """Returns the node that leads the quorum. Metadata names any broker as the controller, for it forwards requests."""
     from strandline.client.errors import UnsupportedVersionError
 
     try:
@@ -144,7 +144,7 @@ def as_json(health: Health) -> dict[str, Any]:
 
 
 def head_of(health: Health) -> str:
-    """The cluster in one line."""
+    """Returns the cluster in one line."""
     away = f", fenced: {', '.join(map(str, health.fenced))}" if health.fenced else ""
     nodes = ", ".join(map(str, health.nodes))
     return f"cluster {health.cluster_id}: nodes {nodes}, controller {health.controller_id}{away}"

@@ -94,7 +94,7 @@ async def _restart(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _in_order(admin: Admin, only: list[int] | None) -> list[Node]:
-    """The brokers, the active controller last: each election of controllers costs time."""
+    """Returns the brokers, the active controller last: each election of controllers costs time."""
     brokers = {each.node_id: each for each in (await admin.describe_cluster()).nodes}
     missing = [each for each in only or () if each not in brokers]
     if missing:

@@ -76,7 +76,7 @@ async def _status(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _more(admin: Admin) -> dict[str, Any]:
-    """The state of a cluster beside its partitions, as far as it has requests for it."""
+    """Returns the state of a cluster beside its partitions, as far as it has requests for it."""
     from strandline.client.errors import AuthorizationError, UnsupportedVersionError
 
     quorum: dict[str, Any] = {"leader": None, "voters": [], "lag_max": None}

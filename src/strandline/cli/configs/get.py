@@ -93,7 +93,7 @@ def _source(entry: ConfigEntry) -> str:
 
 
 def _default(entry: ConfigEntry) -> str | None:
-    """The value that would hold without this setting: the next of its synonyms."""
+    """Returns the value that would hold without this setting: the next of its synonyms."""
     others = [value for _, value, source in entry.synonyms if source != entry.source]
     return others[0] if others else None
 

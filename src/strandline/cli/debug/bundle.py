@@ -149,7 +149,7 @@ def _questions(admin: Admin) -> dict[str, Callable[[], Awaitable[Any]]]:
 
 
 def _settings(entries: Any) -> dict[str, Any]:
-    """Values with where they come from; those of secrets are hidden, and brokers send none of theirs."""
+    """Returns values with where they come from; those of secrets are hidden, and brokers send none of theirs."""
     return {
         key: {
             "value": HIDDEN if entry.is_sensitive or is_secret(key) else entry.value,
@@ -160,7 +160,7 @@ def _settings(entries: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Returns a value as JSON has it."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain({each: getattr(value, each) for each in value.__dataclass_fields__})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -201,7 +201,7 @@ def _node_files(data: str | None) -> list[Path]:
 
 
 def _cleaned(path: Path) -> bytes:
-    """The end of a text file, without secrets."""
+    """Returns the end of a text file, without secrets."""
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(file.tell() - _LOG_BYTES_MAX, 0))

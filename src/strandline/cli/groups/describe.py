@@ -93,7 +93,7 @@ async def _describe(admin: Admin, options: argparse.Namespace) -> int:
 async def look_at_groups(
     admin: Admin, patterns: list[str]
 ) -> list[tuple[GroupDescription, list[GroupPartition]]]:
-    """The groups, each with its partitions."""
+    """Returns the groups, each with its partitions."""
     names = [each.group_id for each in await matching_groups(admin, patterns)]
     described = await admin.describe_groups(names)
     return [(group, await _partitions(admin, group)) for group in described.values()]
@@ -123,7 +123,8 @@ async def _partitions(admin: Admin, group: GroupDescription) -> list[GroupPartit
 
 
 async def ends_of(admin: Admin, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """The end of each partition that exists and has a leader: offsets of a deleted topic may be left in a group."""
+    """Returns the end of each partition that exists and has a leader: offsets of a deleted topic may be left in a
+    group."""
     from strandline.client.admin.topics import LATEST
 
     known = {topic.name: topic for topic in await admin.describe_all_topics()} if partitions else {}

@@ -97,7 +97,7 @@ async def _members(admin: Admin, options: argparse.Namespace) -> int:
 
 
 def assigned_text(assignment: tuple[TopicPartition, ...]) -> str:
-    """Partitions by topic, such as orders:0,1."""
+    """Returns partitions by topic, such as orders:0,1."""
     by_topic: dict[str, list[str]] = {}
     for each in sorted(assignment):
         by_topic.setdefault(each.topic, []).append(str(each.partition))

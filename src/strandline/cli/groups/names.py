@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 async def matching_groups(admin: GroupAdmin, patterns: Iterable[str]) -> list[GroupListing]:
-    """The groups that were named, with `*` and `?` for any characters, or all. A name without a group is an error."""
+    """Returns the groups that were named, with `*` and `?` for any characters, or all. A name without a group is an
+    error."""
     listed = {each.group_id: each for each in await admin.list_groups()}
     found: dict[str, GroupListing] = {}
     wanted = list(patterns)

@@ -149,7 +149,7 @@ async def _new_offsets(
 
 
 async def _clamped(admin: Admin, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The offsets, moved into their logs where they are outside."""
+    """Returns the offsets, moved into their logs where they are outside."""
     from strandline.client.admin.topics import EARLIEST, LATEST
 
     low = await admin.list_offsets(dict.fromkeys(wanted, EARLIEST))

@@ -27,7 +27,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
 async def partitions_in_scope(
     admin: Admin, options: argparse.Namespace, otherwise: list[TopicPartition]
 ) -> list[TopicPartition]:
-    """The partitions that --topic names, or the others."""
+    """Returns the partitions that --topic names, or the others."""
     from strandline.base.ids import TopicPartition
 
     found: dict[TopicPartition, None] = {}

@@ -33,7 +33,7 @@ class LagWatch:
         self._statuses: dict[str, str] = {}
 
     def look(self, found: Mapping[str, GroupLagDescription], now_ms: int) -> dict[str, Any]:
-        """The rows to be shown. Those who want to hear of a changed status are told."""
+        """Returns the rows to be shown. Those who want to hear of a changed status are told."""
         for where, end in {
             TopicPartition(each.topic, each.partition): each.end_offset
             for group in found.values()

@@ -83,7 +83,7 @@ _COLUMNS, _STAT_WIDTH, _GRAPH_WIDTH, _GRAPH_HEIGHT = 24, 4, 8, 8
 
 
 def dashboard() -> dict[str, Any]:
-    """The dashboard, as Grafana imports it."""
+    """Returns the dashboard, as Grafana imports it."""
     panels: list[dict[str, Any]] = []
     for number, (title, expression) in enumerate(_STATS):
         place = {"x": number * _STAT_WIDTH, "y": 0, "w": _STAT_WIDTH, "h": 4}

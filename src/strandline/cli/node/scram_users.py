@@ -23,7 +23,7 @@ _KEYS = ("name", "password", "password-file", "saltedpassword", "salt", "iterati
 
 
 def parse_scram_user(text: str) -> UserScramCredentialRecord:
-    """The record of a user; ValueError, without the password, if the text is not one."""
+    """Returns the record of a user; ValueError, without the password, if the text is not one."""
     match = re.fullmatch(r"([A-Z0-9-]+)=\[(.*)\]", text.strip(), re.DOTALL)
     if match is None or match[1] not in HASHES:
         raise ValueError(f"{_SHAPE}, with one of {', '.join(HASHES)}")

@@ -28,7 +28,7 @@ def print_json(document: Any) -> None:
 
 
 def mismatch(document: Any, shape: Any, where: str = "$") -> str | None:
-    """A sentence about the first place where a document is not of a shape; None if it is."""
+    """Returns a sentence about the first place where a document is not of a shape; None if it is."""
     if isinstance(shape, str):
         kind = shape.removesuffix("?")
         if kind == "any" or (document is None and shape.endswith("?")):

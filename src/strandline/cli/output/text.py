@@ -20,12 +20,12 @@ def has_colour() -> bool:
 
 
 def coloured(text: str, colour: str) -> str:
-    """The text in a colour, or as it is where colours are not shown."""
+    """Returns the text in a colour, or as it is where colours are not shown."""
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if has_colour() else text
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """The lines of a table. Columns that hold only numbers are aligned at their right."""
+    """Returns the lines of a table. Columns that hold only numbers are aligned at their right."""
     cells = [[_cell(value) for value in row] for row in rows]
     if not cells:
         return []
@@ -60,12 +60,12 @@ def _is_number(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which could move the cursor or colour a terminal."""
+    """Returns the text without control characters, which could move the cursor or colour a terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def size(count: float) -> str:
-    """Bytes as people read them, such as 1.5 MB."""
+    """Returns bytes as people read them, such as 1.5 MB."""
     for unit in _UNITS:
         if abs(count) < 1000 or unit == _UNITS[-1]:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -74,7 +74,7 @@ def size(count: float) -> str:
 
 
 def moment(timestamp_ms: int) -> str:
-    """A time of a record or an event as ISO 8601; the number where there is no such date."""
+    """Returns a time of a record or an event as ISO 8601; the number where there is no such date."""
     if timestamp_ms < 0:
         return "-"
     try:
@@ -102,5 +102,5 @@ def note(text: str) -> None:
 
 
 def count_of(count: int, singular: str, plural: str | None = None) -> str:
-    """A count with its noun, such as "1 partition" and "2 partitions"."""
+    """Returns a count with its noun, such as "1 partition" and "2 partitions"."""
     return f"{count} {singular if count == 1 else plural or singular + 's'}"

@@ -55,7 +55,7 @@ class Meter:
 
 
 def latency_document(times_s: list[float]) -> dict[str, Any]:
-    """Average and percentiles in milliseconds; None without a time."""
+    """Returns average and percentiles in milliseconds; None without a time."""
     if not times_s:
         return dict.fromkeys(LATENCY_SHAPE)
     ordered = sorted(times_s)
@@ -73,7 +73,7 @@ def latency_document(times_s: list[float]) -> dict[str, Any]:
 
 
 def line_of(document: dict[str, Any]) -> str:
-    """The result in one line for people."""
+    """Returns the result in one line for people."""
     seconds = max(document["seconds"], 1e-9)
     text = (
         f"{document['records']:,} records in {document['seconds']:.2f} s: "

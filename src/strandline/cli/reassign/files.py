@@ -24,7 +24,7 @@ def to_json(replicas: Mapping[TopicPartition, Iterable[int]]) -> dict[str, Any]:
 
 
 def read(path: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """The replicas by partition from a file; - is stdin."""
+    """Returns the replicas by partition from a file; - is stdin."""
     from strandline.base.ids import TopicPartition
 
     try:

@@ -22,7 +22,7 @@ def plan(
     racks: Mapping[int, str | None],
     replication_factor: int | None = None,
 ) -> dict[Partition, tuple[int, ...]]:
-    """The replicas of each partition after the move; ValueError if there are too few brokers."""
+    """Returns the replicas of each partition after the move; ValueError if there are too few brokers."""
     targets = sorted(set(brokers))
     factors = {each: replication_factor or len(replicas) for each, replicas in current.items()}
     most = max(factors.values(), default=0)
@@ -45,14 +45,14 @@ def plan(
 
 
 def _rack(node: int, racks: Mapping[int, str | None]) -> str:
-    """The rack of a broker; one without a rack is a rack of its own."""
+    """Returns the rack of a broker; one without a rack is a rack of its own."""
     return racks.get(node) or f"node {node}"
 
 
 def _kept(
     replicas: Sequence[int], count: int, load: Mapping[int, int], racks: Mapping[int, str | None]
 ) -> list[int]:
-    """The replicas that stay: on target brokers, each in a rack of its own as long as there are enough."""
+    """Returns the replicas that stay: on target brokers, each in a rack of its own as long as there are enough."""
     kept: list[int] = []
     rack_count = len({_rack(node, racks) for node in load})
     for node in replicas:
@@ -89,7 +89,7 @@ def _move_one(
 
 
 def _next(chosen: Sequence[int], load: Mapping[int, int], racks: Mapping[int, str | None]) -> int:
-    """The broker for one more replica."""
+    """Returns the broker for one more replica."""
     taken = {_rack(node, racks) for node in chosen}
     free = [node for node in load if node not in chosen]
     return min(free, key=lambda node: (_rack(node, racks) in taken, load[node], node))

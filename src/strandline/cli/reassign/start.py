@@ -51,7 +51,8 @@ def call(options: argparse.Namespace) -> int:
 async def _replicas_of(
     admin: Admin, wanted: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """The present replicas. A broker may not have heard yet of a topic that was just made: it is asked again."""
+    """Returns the present replicas. A broker may not have heard yet of a topic that was just made: it is asked
+    again."""
     for looks_left in reversed(range(_LOOKS)):
         known = {topic.name: topic for topic in await admin.describe_all_topics()}
         missing = [

@@ -94,7 +94,7 @@ async def remove_throttles(admin: Admin, partitions: Iterable[TopicPartition]) -
 
 
 async def _throttled(admin: Admin, topics: Iterable[str]) -> dict[str, list[list[str]]]:
-    """The throttled replicas of topics, as PARTITION:BROKER: those of leaders, those of followers."""
+    """Returns the throttled replicas of topics, as PARTITION:BROKER: those of leaders, those of followers."""
     from strandline.client.admin.configs import ConfigResource
 
     names = sorted(topics)

@@ -179,7 +179,7 @@ async def _print(consumer: Consumer, options: argparse.Namespace, ends: dict[Any
 
 
 def _after(shown: list[ConsumerRecord]) -> dict[TopicPartition, int]:
-    """The offsets after the records that were printed; those of the poll that were not come again."""
+    """Returns the offsets after the records that were printed; those of the poll that were not come again."""
     from strandline.base.ids import TopicPartition
 
     return {TopicPartition(each.topic, each.partition): each.offset + 1 for each in shown}

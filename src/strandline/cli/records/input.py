@@ -12,7 +12,7 @@ _CHUNK_BYTES: Final = 256 * 1024
 
 
 async def chunks_of(descriptor: int) -> AsyncIterator[bytes]:
-    """The bytes of a file descriptor as they come, until its end."""
+    """Yields the bytes of a file descriptor as they come, until its end."""
     is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
     while True:
         if not is_file:
@@ -42,7 +42,7 @@ async def _readable(descriptor: int) -> None:
 
 
 async def lines_of(descriptor: int, delimiter: bytes = b"\n") -> AsyncIterator[list[bytes]]:
-    """Lists of whole lines without their delimiter; the last one may lack it."""
+    """Yields lists of whole lines without their delimiter; the last one may lack it."""
     rest: list[bytes] = []
     async for data in chunks_of(descriptor):
         if delimiter not in data:

@@ -33,7 +33,7 @@ def add_grep(parser: argparse.ArgumentParser) -> None:
 
 
 def matcher_of(options: argparse.Namespace) -> Matcher:
-    """A function that keeps the records that match all of the options."""
+    """Returns a function that keeps the records that match all of the options."""
     steps: list[Matcher] = []
     if options.grep is not None:
         steps.append(_anywhere(_test(options.grep, options.ignore_case)))
@@ -59,7 +59,8 @@ def matcher_of(options: argparse.Namespace) -> Matcher:
 
 
 def batch_filter_of(options: argparse.Namespace) -> Callable[[bytes], bool] | None:
-    """A function that is false for the bytes of a batch in which no record can match; None if that cannot be said.
+    """Returns a function that is false for the bytes of a batch in which no record can match; None if that cannot be
+    said.
 
     To look through a batch's bytes costs a hundredth of what its records cost.
     """
@@ -76,12 +77,13 @@ def batch_filter_of(options: argparse.Namespace) -> Callable[[bytes], bool] | No
 
 
 def _escaped(part: bytes) -> bytes:
-    """The part for RE2, which reads UTF-8: bytes that are not ASCII are whole characters, and stand as they are."""
+    """Returns the part for RE2, which reads UTF-8: bytes that are not ASCII are whole characters, and stand as they
+    are."""
     return b"".join(b"\\" + bytes((byte,)) if byte in _ESCAPED else bytes((byte,)) for byte in part)
 
 
 def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-    """The same function, until it has let most batches pass: then they are better read at once."""
+    """Returns the same function, until it has let most batches pass: then they are better read at once."""
     passed = refused = 0
 
     def judged(body: bytes) -> bool:
@@ -97,7 +99,8 @@ def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool
 
 
 def _required(pattern: str) -> list[bytes]:
-    """Texts that every match of a pattern has in it. None are found in patterns with alternatives, classes or groups.
+    """Returns texts that every match of a pattern has in it. None are found in patterns with alternatives, classes or
+    groups.
 
     A header is matched as KEY=VALUE, and its two sides lie apart in a batch: texts are cut at the sign.
     """
@@ -110,7 +113,8 @@ def _required(pattern: str) -> list[bytes]:
 
 
 def _test(pattern: str, ignore_case: bool) -> Callable[[bytes], object]:
-    """A function that is true for bytes that match. A pattern without special characters is looked for as it is."""
+    """Returns a function that is true for bytes that match. A pattern without special characters is looked for as it
+    is."""
     text = pattern.encode()
     if not ignore_case and not _SPECIAL.intersection(pattern):
         return lambda data: text in data

@@ -238,7 +238,7 @@ def _report(options: argparse.Namespace, sending: Sending, stopped: CommandError
 
 
 async def _rows(options: argparse.Namespace, sending: Sending) -> AsyncIterator[tuple[str, int, Row]]:
-    """The records to send, each with its file and line."""
+    """Yields the records to send, each with its file and line."""
     headers = [_header(text) for text in options.header]
     if options.tombstone:
         yield "--tombstone", 1, Row(options.key.encode(), None, headers, options.partition)
@@ -273,7 +273,7 @@ def _row(
     number: int,
     sending: Sending,
 ) -> Row | None:
-    """The record of a line; None for a line to leave out."""
+    """Returns the record of a line; None for a line to leave out."""
     try:
         if not options.from_json:
             return _encoded(options, _plain(options, line, headers))
@@ -307,7 +307,7 @@ def _plain(options: argparse.Namespace, line: bytes, headers: list[tuple[str, by
 
 
 def _encoded(options: argparse.Namespace, row: Row) -> Row:
-    """The row with its value by the schema, if there is one. BadRow for a value that does not fit."""
+    """Returns the row with its value by the schema, if there is one. BadRow for a value that does not fit."""
     if options.encode is None or row.value is None:
         return row
     return row._replace(value=options.encode(row.value))

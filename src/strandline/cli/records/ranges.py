@@ -103,7 +103,7 @@ class ReadRange:
 async def _offsets_at(
     consumer: Consumer, at_ms: int, last: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """The first offset at or after a time in each partition, or its end."""
+    """Returns the first offset at or after a time in each partition, or its end."""
     found = await consumer.offsets_for_times(dict.fromkeys(last, at_ms))
     offsets = {}
     for each, end in last.items():
@@ -113,7 +113,7 @@ async def _offsets_at(
 
 
 def range_of(options: argparse.Namespace) -> ReadRange:
-    """The range that the options describe."""
+    """Returns the range that the options describe."""
     start = options.start
     if options.tail is not None and start is not None:
         raise usage("--tail and --from exclude one another")

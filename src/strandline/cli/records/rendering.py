@@ -31,7 +31,8 @@ _FIELDS: Final[dict[str, Callable[[ConsumerRecord], bytes]]] = {
 
 
 def renderer_of(options: argparse.Namespace) -> Renderer:
-    """The form that the options ask for; values, one a line, without any. A null key or value is empty text there."""
+    """Returns the form that the options ask for; values, one a line, without any. A null key or value is empty text
+    there."""
     if options.json:
         return _rows
     if options.format is not None:

@@ -40,7 +40,7 @@ class BadRow(ValueError):
 
 
 def to_row(record: ConsumerRecord) -> dict[str, Any]:
-    """A record as an object for JSON."""
+    """Returns a record as an object for JSON."""
     row: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -65,7 +65,7 @@ def _put(row: dict[str, Any], name: str, data: bytes | None) -> None:
 
 
 def header_bytes(name: str, value: bytes | None) -> bytes:
-    """A header as one text: name=value."""
+    """Returns a header as one text: name=value."""
     return name.encode("utf-8", "surrogateescape") + b"=" + (value or b"")
 
 
@@ -76,7 +76,7 @@ def _header(name: str, value: bytes | None) -> dict[str, Any]:
 
 
 def from_row(line: bytes | str) -> Row:
-    """The record that a row describes; BadRow if it describes none."""
+    """Returns the record that a row describes; BadRow if it describes none."""
     try:
         row = json.loads(line)
     except ValueError as error:

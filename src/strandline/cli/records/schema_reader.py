@@ -59,7 +59,7 @@ class SchemaReader:
         return data
 
     def _decoder(self, frame: Frame, framed: bytes) -> Decode | None:
-        """The function that reads values of a schema; None if the registry has none, which is told."""
+        """Returns the function that reads values of a schema; None if the registry has none, which is told."""
         try:
             found = registry_result(self._registry, lambda each: _schema(each, frame))
             return _decode_function(found, frame, framed[frame.size :])
@@ -97,7 +97,8 @@ def _decode_function(found: Any, frame: Frame, after: bytes) -> Decode:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON has no type for: bytes as Avro's own JSON has them, times by ISO 8601, others as text."""
+    """Returns a value that JSON has no type for: bytes as Avro's own JSON has them, times by ISO 8601, others as
+    text."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     isoformat = getattr(value, "isoformat", None)

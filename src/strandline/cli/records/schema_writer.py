@@ -86,7 +86,7 @@ def _avro(found: RegisteredSchema, prefix: bytes) -> Encode:
 
 
 def _value(value: Any, schema: Any, names: dict[str, Any]) -> Any:
-    """A value of JSON as its Avro type wants it: bytes, decimals and times are text in JSON."""
+    """Returns a value of JSON as its Avro type wants it: bytes, decimals and times are text in JSON."""
     if isinstance(schema, str):
         schema = names.get(schema, {"type": schema})
     if isinstance(schema, list):

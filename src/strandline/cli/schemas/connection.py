@@ -64,7 +64,7 @@ def add_schema_options(parser: argparse.ArgumentParser) -> None:
 
 
 def read_schema(options: argparse.Namespace) -> dict[str, Any]:
-    """The body of a request about the schema in a file. Raises Refused if it cannot be read."""
+    """Returns the body of a request about the schema in a file. Raises Refused if it cannot be read."""
     try:
         text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -81,7 +81,7 @@ def read_schema(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -> Any:
-    """The decoded response of the registry. Raises Refused."""
+    """Returns the decoded response of the registry. Raises Refused."""
     from strandline.registry.http.forwarding import send_request
 
     data = b"" if body is None else json.dumps(body).encode()
@@ -103,7 +103,7 @@ def ask(options: argparse.Namespace, method: str, path: str, body: Any = None) -
 
 
 def _access(options: argparse.Namespace) -> tuple[str, Any]:
-    """The header of the login, and the context of TLS. Raises Refused if the settings cannot be used."""
+    """Returns the header of the login, and the context of TLS. Raises Refused if the settings cannot be used."""
     from strandline.node.tls_contexts import TlsContext
     from strandline.ports.tls import TlsError
 
@@ -116,7 +116,7 @@ def _access(options: argparse.Namespace) -> tuple[str, Any]:
 
 
 def registry_client(options: argparse.Namespace) -> SchemaRegistry:
-    """The client of the registry that the options name. Raises Refused if the settings cannot be used."""
+    """Returns the client of the registry that the options name. Raises Refused if the settings cannot be used."""
     from strandline.cli.given_settings import read_settings
     from strandline.serde.registry.client import SchemaRegistry
 
@@ -128,8 +128,8 @@ def registry_client(options: argparse.Namespace) -> SchemaRegistry:
 
 
 def registry_result(registry: SchemaRegistry, call: Callable[[SchemaRegistry], Any]) -> Any:
-    """The result of a call. Raises Refused if the registry refuses or does not respond, SerdeError if it has not what
-    was asked for."""
+    """Returns the result of a call. Raises Refused if the registry refuses or does not respond, SerdeError if it has
+    not what was asked for."""
     from strandline.ports.tls import TlsError
     from strandline.serde.errors import RegistryUnavailable, SchemaRegistryError
 
@@ -151,7 +151,7 @@ def fail(error: Refused) -> int:
 
 
 def pretty(type: str, text: str) -> str:
-    """A schema with one attribute a line."""
+    """Returns a schema with one attribute a line."""
     if type == "PROTOBUF":
         return text.rstrip()
     try:

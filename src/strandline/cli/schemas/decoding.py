@@ -150,7 +150,8 @@ def _protobuf_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
 
 
 def message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
-    """The path to the message's type, and where the message begins: zigzag varints, a single zero for the first."""
+    """Returns the path to the message's type, and where the message begins: zigzag varints, a single zero for the
+    first."""
     length, position = _varint(data, 0)
     indexes = []
     for _ in range(length):

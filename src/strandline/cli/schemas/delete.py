@@ -48,7 +48,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _versions(options: argparse.Namespace, subject: str) -> list[Any]:
-    """The versions that the command is about: with --permanent those that are deleted already."""
+    """Returns the versions that the command is about: with --permanent those that are deleted already."""
     if options.version is not None:
         return [options.version]
     present: list[Any] = ask(

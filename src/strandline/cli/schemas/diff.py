@@ -60,7 +60,7 @@ def _version_before(options: argparse.Namespace, subject: str, version: int) -> 
 
 
 def parse(options: argparse.Namespace, schema: dict[str, Any]) -> ParsedSchema:
-    """A schema of the registry, with everything that it imports. Raises Refused."""
+    """Returns a schema of the registry, with everything that it imports. Raises Refused."""
     from strandline.registry.formats.parsed import InvalidSchema, Reference
     from strandline.registry.formats.parsing import parse_schema
 
@@ -104,7 +104,7 @@ def _name(version: int) -> str:
 
 
 def in_words(reason: str, reader: str, writer: str) -> str:
-    """The sentence of a reason, without the codes around it."""
+    """Returns the sentence of a reason, without the codes around it."""
     found = re.search(r"description:['\"](.*?)['\"](?:, additionalInfo|\})", reason)
     sentence = found.group(1) if found and found.group(1) else reason
     for name in (reader, writer):

@@ -28,7 +28,7 @@ HEAD: Final = ("TOKEN ID", "OWNER", "RENEWERS", "ISSUED", "EXPIRES", "AT THE LAT
 
 
 def document_of(token: DelegationToken) -> dict[str, Any]:
-    """A token without its HMAC, which is a password."""
+    """Returns a token without its HMAC, which is a password."""
     return {
         "token_id": token.token_id,
         "owner": token.owner,
@@ -75,7 +75,7 @@ def hmac(text: str) -> bytes:
 
 
 def milliseconds(text: str) -> int:
-    """A duration such as 30m, 12h or 7d."""
+    """Returns a duration such as 30m, 12h or 7d."""
     units = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in units:

@@ -91,7 +91,7 @@ async def _delete_records(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _from_options(admin: Admin, options: argparse.Namespace) -> dict[TopicPartition, int]:
-    """The offset to keep for each partition; -1 for the end."""
+    """Returns the offset to keep for each partition; -1 for the end."""
     from strandline.base.ids import TopicPartition
 
     topic = await existing_topic(admin, options.topic)

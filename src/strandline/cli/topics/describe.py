@@ -194,7 +194,7 @@ def _lines(
 
 
 def _observers(each: PartitionInfo, behind: Behind) -> list[tuple[int, int | None]]:
-    """The observers of a partition, and how many bytes each is behind."""
+    """Returns the observers of a partition, and how many bytes each is behind."""
     from strandline.base.ids import TopicPartition
 
     return behind.get(TopicPartition(each.topic, each.partition), [])

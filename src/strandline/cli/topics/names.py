@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def matching_topics(
     admin: TopicAdmin, patterns: Iterable[str], *, include_internal: bool = False
 ) -> list[str]:
-    """The topics that were named, with `*` and `?` for any characters. A name that matches none is an error."""
+    """Returns the topics that were named, with `*` and `?` for any characters. A name that matches none is an error."""
     listed = await admin.list_topics(include_internal=True)
     internal = set(listed) - set(await admin.list_topics()) if not include_internal else set()
     found: dict[str, None] = {}
@@ -32,7 +32,7 @@ async def matching_topics(
 
 
 async def existing_topic(admin: TopicAdmin, name: str) -> TopicInfo:
-    """The topic with its partitions; an error that names the nearest one if there is none."""
+    """Returns the topic with its partitions; an error that names the nearest one if there is none."""
     await matching_topics(admin, [name], include_internal=True)
     return (await admin.describe_topics([name]))[name]
 

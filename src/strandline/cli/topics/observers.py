@@ -14,7 +14,7 @@ SETTING: Final = "strandline.observers"
 
 
 def observers_of(value: str | None, racks: Mapping[int, str | None]) -> list[int]:
-    """The brokers that the setting names, by their ids or their racks."""
+    """Returns the brokers that the setting names, by their ids or their racks."""
     names = {each.strip() for each in (value or "").split(",") if each.strip()}
     return sorted(node for node, rack in racks.items() if str(node) in names or rack in names)
 
@@ -24,7 +24,8 @@ async def bytes_behind(
     partitions: Mapping[TopicPartition, PartitionInfo],
     observers: Mapping[TopicPartition, list[int]],
 ) -> dict[TopicPartition, list[tuple[int, int | None]]]:
-    """The observers of each partition with how many bytes of its log they lack; None where a broker does not say."""
+    """Returns the observers of each partition with how many bytes of its log they lack; None where a broker does not
+    say."""
     from strandline.client.errors import KafkaError
 
     leaders = {each: partitions[each].leader_id for each in observers}

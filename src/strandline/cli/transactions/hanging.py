@@ -96,7 +96,7 @@ async def _hanging(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _ongoing(admin: Admin, producer_ids: list[int]) -> dict[int, set[TopicPartition]]:
-    """The partitions of the transactions that coordinators know, by producer."""
+    """Returns the partitions of the transactions that coordinators know, by producer."""
     listed = await admin.list_transactions(producer_ids=producer_ids)
     described = (
         await admin.describe_transactions([each.transactional_id for each in listed]) if listed else {}
