@@ -1,9 +1,9 @@
 """The checks of a batch that a client sends, before the leader gives it an offset.
 
 `check` looks at the header: sizes, counts, attributes, CRC. `validate` looks at every record (wire/record_check.py), as
-Kafka's LogValidator does, and makes of the batch what the topic wants: the right largest timestamp, another codec, log
-append time. A topic with strandline.record.validation=header has records looked at only where its other settings
-ask for it: keys for compaction, a bound on old timestamps.
+Kafka's LogValidator does, and rewrites the batch as the topic requires: with the right largest timestamp, in another
+codec, with the log append time. In a topic with strandline.record.validation=header, records are read only where its
+other settings ask for it: keys for compaction, a bound on old timestamps.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ MAX_TIMESTAMP: Final = Struct(">q")
 # zstd came with Produce version 7: an older client could not read back what it wrote.
 ZSTD_PRODUCE_VERSION_MIN: Final = 7
 _NO_BOUND: Final = 0x7FFFFFFFFFFFFFFF
-# Records at fault are named one by one in batches of so many.
+# In a batch of at most so many records, each record at fault is named.
 _NAMED_MAX: Final = 1000
 _NOT_FOR_CLIENTS: Final = CONTROL_FLAG | DELETE_HORIZON_FLAG
 
 
-# The loop may wait for a check that stays within this; a larger one is made in a worker. The kernel takes about a
-# millisecond for as much, and so does Python for its share.
+# A check within these limits runs in the loop, and a larger one in a worker. Each limit is about a millisecond's work:
+# for the kernel, or for Python where the kernel is not installed.
 _INLINE: Final = (
     Limits(inflated_bytes_max=64 * 1024, record_count_max=256)
     if KERNEL is None
@@ -69,14 +69,14 @@ _INLINE: Final = (
 _INLINE_COMPRESSED_BYTES_MAX: Final = _INLINE.inflated_bytes_max // 4
 _WHOLE: Final = Limits()
 
-# No codec makes more of a byte: 4 bytes of zstd stand for a block of 128 KB.
+# No codec inflates a byte to more than this: 4 bytes of zstd stand for a block of 128 KB.
 _INFLATION_MAX: Final = 32 * 1024
 
 ValidBatch = tuple[Buffer, BatchHeader]
 
 
 class BatchValidator:
-    """A topic's rules for incoming batches, worked out from its configuration. Never changes."""
+    """A topic's rules for incoming batches, computed once from its configuration."""
 
     __slots__ = (
         "_after_max_ms",
@@ -116,7 +116,8 @@ class BatchValidator:
         )
 
     def check(self, batch: memoryview, produce_version: int) -> BatchHeader:
-        """The header of the one batch in `batch`, whose records are not looked at; raises KafkaError with the fault."""
+        """Returns the header of the one batch in `batch` without reading its records; raises KafkaError with the
+        fault."""
         size = len(batch)
         if size < HEADER_BYTES:
             raise _too_short(batch)
@@ -134,10 +135,12 @@ class BatchValidator:
         count = header.record_count
         if count <= 0 or header.last_offset_delta + 1 != count:
             raise _invalid(
-                f"A batch of {count} records with a last offset delta of {header.last_offset_delta}."
+                f"The batch has {count} records and a last offset delta of {header.last_offset_delta}."
             )
         if header.producer_id >= 0 and header.base_sequence < 0:
-            raise _invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
+            raise _invalid(
+                f"Producer {header.producer_id} sent sequence {header.base_sequence}; sequences begin at 0."
+            )
         if header.attributes:
             _check_attributes(header, produce_version)
         if count > (size - HEADER_BYTES) // RECORD_BYTES_MIN and (
@@ -164,9 +167,9 @@ class BatchValidator:
         return self._with_header(batch, header, now_ms)
 
     def validate(self, batch: bytes, header: BatchHeader, now_ms: int) -> ValidBatch:
-        """The batch as the topic wants it, and its header; raises KafkaError with the fault of a record.
+        """Returns the batch as the topic requires it, and its header; raises KafkaError with the fault of a record.
 
-        May block for as long as it takes to inflate INFLATED_BYTES_MAX, so it is run in a worker.
+        It may block for as long as it takes to inflate INFLATED_BYTES_MAX, so it runs in a worker.
         """
         verdict = check(batch, _WHOLE)
         if verdict.fault:
@@ -180,7 +183,8 @@ class BatchValidator:
     def _checked(
         self, batch: Buffer, header: BatchHeader, verdict: RecordVerdict, now_ms: int
     ) -> BatchHeader:
-        """The header with the largest timestamp of the records; raises KafkaError where the topic refuses one."""
+        """Returns the header with the largest timestamp of the records; raises KafkaError if the topic refuses a
+        record."""
         if verdict.keyless_count and self._is_compacted:
             why = "A compacted topic needs a key."
             raise KafkaError(
@@ -216,14 +220,14 @@ class BatchValidator:
         return self._codec is not None and self._codec != header.attributes & CODEC_MASK
 
     def _recompressed(self, batch: bytes, header: BatchHeader) -> tuple[BatchHeader, bytes]:
-        """The records are the same bytes in another codec: they were checked."""
+        """Returns the same records in the topic's codec, and their header. They have been checked."""
         assert self._codec is not None
         body = compression.decompress(header.codec, memoryview(batch)[HEADER_BYTES:])
         body = compression.compress(self._codec, body, self._level)
         size = HEADER_BYTES + len(body)
         if size > self._size_max:
             raise _too_large(
-                f"Recompressed the batch has {size} bytes; max.message.bytes is {self._size_max}."
+                f"The batch has {size} bytes in the topic's codec; max.message.bytes is {self._size_max}."
             )
         changed = header._replace(
             length=size - LOG_OVERHEAD_BYTES,
@@ -232,7 +236,7 @@ class BatchValidator:
         return changed, body
 
     def _with_header(self, batch: Buffer, header: BatchHeader, now_ms: int) -> ValidBatch:
-        """The batch with this header, copied only where that changes anything."""
+        """Returns the batch with this header; copies it only where the header changes anything."""
         if (
             self._uses_append_time
             or header.attributes & LOG_APPEND_TIME_FLAG
@@ -254,12 +258,13 @@ class BatchValidator:
 def _named(
     batch: Buffer, header: BatchHeader, why: str, is_at_fault: Callable[[Record], bool]
 ) -> tuple[tuple[int, str], ...]:
-    """The records at fault, for clients that send the others again; none of a batch that takes long to read."""
+    """Returns the records at fault, so that clients can send the others again; returns none where reading takes
+    long."""
     if header.record_count > _NAMED_MAX:
         return ()
     try:
         records = records_in(batch)
-    except CorruptBatch:  # of a batch whose records are not checked
+    except CorruptBatch:  # the records of this batch are not checked
         return ()
     return tuple((number, why) for number, record in enumerate(records) if is_at_fault(record))
 
@@ -300,7 +305,8 @@ def _too_short(batch: memoryview) -> KafkaError:
 def _wrong_length(header: BatchHeader, size: int) -> KafkaError:
     if header.size > size or header.size < HEADER_BYTES:
         return KafkaError(
-            ErrorCode.CORRUPT_MESSAGE, f"A batch of {header.size} bytes in {size} bytes of records."
+            ErrorCode.CORRUPT_MESSAGE,
+            f"The batch has {header.size} bytes by its header, and the field of records has {size}.",
         )
     return _invalid("A Produce request has exactly one batch for a partition; this one has more.")
 

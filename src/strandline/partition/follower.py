@@ -1,9 +1,10 @@
 """The follower's role: what it fetches next and how far its own readers may see.
 
-1. It asks from its own end and says of which epoch its last record is; the leader responds with records that follow, or
-   with the point where the logs part. It goes back to that point, never to its high watermark (KIP-101, KIP-279).
+1. It fetches from the end of its own log and names the epoch of its last record. The leader responds with the records
+   that follow, or with the point where the two logs diverge. The follower truncates its log there, never at its high
+   watermark (KIP-101, KIP-279).
 2. Its high watermark is the leader's, as far as its own log reaches.
-3. Records of a leader epoch that is over are not taken.
+3. It does not append records of a leader epoch that is over.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class PartitionFollower:
         self.high_watermark = high_watermark
 
     def leader_high_watermark_advanced(self, leader_high_watermark: int, end_offset: int) -> bool:
-        """Takes the leader's high watermark from a response; returns True if one's own has advanced."""
+        """Takes the leader's high watermark from a response; returns True if the follower's own has advanced."""
         known = min(leader_high_watermark, end_offset)
         if known <= self.high_watermark:
             return False
@@ -35,7 +36,8 @@ class PartitionFollower:
 def truncation_point(
     epochs: Sequence[tuple[int, int]], end_offset: int, diverging_epoch: int, diverging_end: int
 ) -> int:
-    """Where to cut one's log when the leader says that `diverging_epoch` ended at `diverging_end` in its own."""
+    """Returns the offset to which a follower truncates its log if the leader's `diverging_epoch` ends at
+    `diverging_end`."""
     own: tuple[int, int] | None = None
     for number, (epoch, _) in enumerate(epochs):
         if epoch > diverging_epoch:

@@ -5,11 +5,12 @@
 2. It does not advance while fewer replicas are in sync than the effective minimum (KIP-966).
 3. With acks=all a write is refused while the in-sync set is below the effective minimum, which is the smaller of
    `min.insync.replicas` and the number of replicas.
-4. A follower is caught up at a moment if it fetches from what was the leader's end at that moment. One that was not
-   for `replica.lag.time.max.ms` leaves the set; one that has reached the high watermark and the start of the leader's
-   epoch may join it. Only the controller changes the set; there is one request for that at a time.
-5. A follower outside of the set that is caught up and may join is waited for as if it were in it: under load the high
-   watermark would otherwise always be ahead of it. It is waited for no longer when it lags or its broker is gone.
+4. A follower was caught up at a moment if it fetches from the end offset that the leader had at that moment. A member
+   of the set that was not caught up for `replica.lag.time.max.ms` leaves it; a follower that has reached the high
+   watermark and the start of the leader's epoch may join it. Only the controller changes the set; there is one request
+   for that at a time.
+5. The high watermark also waits for a follower outside of the set that is caught up and may join: under load it would
+   otherwise always be ahead of that follower. This ends when the follower lags or its broker is gone.
 6. An observer copies data and is never in sync.
 """
 
@@ -43,11 +44,11 @@ class FollowerProgress:
         self.end_offset = -1
         self.log_start = -1
         self.broker_epoch = -1
-        # A new leader gives everyone the whole lag time to be heard of.
+        # A new leader gives every follower the whole lag time for its first fetch.
         self.caught_up_at = now
         self.fetched_at = now
         self.leader_end_then = -1
-        self.keeps_up = False  # whether its last fetch showed that it was caught up a moment ago
+        self.keeps_up = False  # True if its last fetch showed that it was caught up a moment ago
 
 
 class PartitionLeader:
@@ -108,7 +109,7 @@ class PartitionLeader:
         return min(min_in_sync, len(self.replicas))
 
     def is_below_minimum(self, min_in_sync: int) -> bool:
-        """Whether fewer are in sync than the effective minimum."""
+        """Returns True if fewer replicas are in sync than the effective minimum."""
         count = len(self.in_sync)
         return count < min_in_sync and count < len(self.replicas)
 
@@ -124,7 +125,7 @@ class PartitionLeader:
         )
 
     def appended(self, end_offset: int, min_in_sync: int) -> bool:
-        """The leader's own log ends here now; whether the high watermark advanced."""
+        """Notes the new end of the leader's own log; returns True if the high watermark advanced."""
         assert end_offset >= self._end_offset
         self._end_offset = end_offset
         return self._advance(min_in_sync)
@@ -145,14 +146,14 @@ class PartitionLeader:
         return True
 
     def end_offset_of(self, replica: int) -> int:
-        """The end of a replica's log, as far as the leader knows; -1 before its first fetch."""
+        """Returns the end of a replica's log, as far as the leader knows it; -1 before its first fetch."""
         return self._end_offset if replica == self.node_id else self._followers[replica].end_offset
 
     # Followers
 
     def fetched_again(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> bool:
-        """Whether a member of the in-sync set asks for what it asked for before and nothing has happened since, which
-        is so for most partitions of a fetch. Then that is noted, and there is no more to it."""
+        """Notes a fetch that repeats the one before, of a member of the in-sync set, if nothing has happened since;
+        returns True if it was one. Most partitions of a fetch are such, and need nothing else."""
         progress = self._followers.get(replica)
         if (
             progress is None
@@ -174,7 +175,7 @@ class PartitionLeader:
     def fetched(
         self, replica: int, offset: int, log_start: int, broker_epoch: int, min_in_sync: int, now: float
     ) -> bool:
-        """A follower has everything before `offset`; whether the high watermark advanced."""
+        """Notes that a follower has everything before `offset`; returns True if the high watermark advanced."""
         self.check_replica(replica)
         progress = self._followers[replica]
         progress.keeps_up = True
@@ -197,24 +198,25 @@ class PartitionLeader:
     def check_replica(self, replica: int) -> None:
         if replica not in self._followers:
             raise KafkaError(
-                ErrorCode.UNKNOWN_LEADER_EPOCH, f"Broker {replica} is not a replica as far as is known."
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"Broker {replica} is not a replica in the metadata that this node has.",
             )
 
     def may_join(self, replica: int, is_alive: bool) -> bool:
-        """Whether a follower that just fetched should be asked into the in-sync set."""
+        """Returns True if the leader should propose a follower that just fetched for the in-sync set."""
         if replica in self.maximal_in_sync or replica in self.observers or not is_alive:
             return False
         offset = self._followers[replica].end_offset
         return offset >= self.high_watermark and offset >= self.epoch_start
 
     def wait_for(self, replica: int, is_alive: bool) -> None:
-        """A follower that just fetched and is not in sync: the high watermark waits for it if it keeps up."""
+        """Makes the high watermark wait for a follower that just fetched and is not in sync, if it keeps up."""
         keeps_up = self._followers[replica].keeps_up
         if keeps_up and is_alive and replica not in self.observers and replica not in self._waited_for:
             self._waited_for += (replica,)
 
     def remove_lagging(self, is_gone: Callable[[int], bool], min_in_sync: int) -> bool:
-        """For whoever is gone; whether the high watermark advanced."""
+        """Stops waiting for followers for which `is_gone` is true; returns True if the high watermark advanced."""
         self._waited_for = tuple(replica for replica in self._waited_for if not is_gone(replica))
         return self._advance(min_in_sync)
 
@@ -229,7 +231,7 @@ class PartitionLeader:
         return bool(self._waited_for)
 
     def lagging(self, lag_max_s: float, now: float) -> tuple[int, ...]:
-        """Members of the in-sync set that have not been caught up for too long."""
+        """Returns the members of the in-sync set that have not been caught up for longer than `lag_max_s`."""
         return tuple(
             replica
             for replica in self.in_sync
@@ -240,11 +242,11 @@ class PartitionLeader:
         return self._followers[replica].broker_epoch if replica in self._followers else -1
 
     def log_start_of(self, replica: int) -> int:
-        """The log start offset that a follower last reported; -1 before its first fetch."""
+        """Returns the log start offset that a follower last reported; -1 before its first fetch."""
         return self._followers[replica].log_start if replica in self._followers else -1
 
     def low_watermark(self, log_start: int, alive: Iterable[int]) -> int:
-        """The smallest log start over the replicas that live: what DeleteRecords waits for."""
+        """Returns the smallest log start over the replicas that are alive; DeleteRecords waits for it."""
         return min([log_start, *(self.log_start_of(replica) for replica in alive)])
 
     # The in-sync set
@@ -265,13 +267,13 @@ class PartitionLeader:
         self._proposed = None
 
     def decided(self, in_sync: tuple[int, ...], partition_epoch: int, min_in_sync: int) -> bool:
-        """The controller has decided; whether the high watermark advanced."""
+        """Takes over the in-sync set that the controller decided; returns True if the high watermark advanced."""
         if partition_epoch < self.partition_epoch:
             return False
         is_known = partition_epoch == self.partition_epoch
         if is_known and self._proposed is not None and set(in_sync) != set(self._proposed):
-            # The image tells late what a response has told before: nothing of what has been proposed since, which may
-            # have been taken.
+            # The image brings a set that a response brought before. It says nothing of the set that was proposed since,
+            # which the controller may have accepted.
             return False
         self.in_sync = in_sync
         self.partition_epoch = partition_epoch
@@ -281,7 +283,7 @@ class PartitionLeader:
     def replicas_changed(
         self, replicas: tuple[int, ...], now: float, observers: frozenset[int] = frozenset()
     ) -> None:
-        """A reassignment: new replicas begin unknown, those that are gone are forgotten."""
+        """Takes over the replicas of a reassignment: new ones begin unknown, and those that are gone are forgotten."""
         self.replicas = replicas
         self.observers = observers
         copies = (*replicas, *sorted(observers))
@@ -293,7 +295,8 @@ class PartitionLeader:
         self._waited_for = tuple(r for r in self._waited_for if r in self._followers and r not in observers)
 
     def can_serve(self, offset: int) -> list[int]:
-        """Followers that a consumer may read from at an offset, the ones that have most first (KIP-392)."""
+        """Returns the followers that a consumer may read from at an offset, those with the most records first
+        (KIP-392)."""
         able = [
             (-progress.end_offset, replica)
             for replica, progress in self._followers.items()

@@ -1,11 +1,12 @@
 """Which transactions are open in a partition, and how far that lets a read_committed reader see.
 
 1. A transaction is open from its first batch to its marker. The last stable offset is the first offset of the earliest
-   one, and never above the high watermark.
-2. One whose marker is not below the high watermark yet counts as open: a failover could take the marker back.
-3. A batch may open a transaction only if the coordinator knows that the partition is in it (KIP-890). Asking takes a
-   while; the marker of that transaction, if it comes meanwhile, makes the response worthless. A guard stands for
-   "asked, and nothing came since".
+   open transaction, and never above the high watermark.
+2. A transaction whose marker is not below the high watermark yet counts as open: a failover could take the marker back.
+3. A batch may open a transaction only if the coordinator knows that the partition is in it (KIP-890). The leader asks
+   the coordinator, which takes a while. If the transaction's marker is appended meanwhile, the coordinator's response
+   says nothing about the next transaction. A guard stands in the partition from the request on, and the marker removes
+   it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-# Requests to coordinators that are under way or got their response a moment ago, of one partition.
+# Limits how many requests to coordinators one partition remembers, under way or completed a moment ago.
 GUARDS_MAX: Final = 10_000
 
 
@@ -48,7 +49,7 @@ class OpenTransactions:
             self._ended.append((first_offset, marker_offset))
 
     def stable_without(self, producer_id: int, marker_offset: int) -> int:
-        """The last stable offset once this producer's marker is written, whatever is committed."""
+        """Returns the last stable offset as of this producer's marker, without regard to the high watermark."""
         for other, first_offset in self._open.items():
             if other != producer_id:
                 return first_offset
@@ -82,16 +83,16 @@ class OpenTransactions:
         return guard is not None and self._guards.get(producer_id) is guard
 
     def take_guards(self, other: OpenTransactions) -> None:
-        """Takes over the questions that are under way from another copy of the same partition."""
+        """Takes over the guards of another copy of the same partition."""
         self._guards = other._guards
 
     def end_guard(self, producer_id: int, marker_epoch: int, transaction_version: int) -> None:
-        """A marker has come: what was asked about the transaction that it ends is worth nothing now."""
+        """Removes the guard of the transaction that a marker ends."""
         guard = self._guards.get(producer_id)
         if guard is None:
             return
         # From version 2 on a marker has the epoch of the *next* transaction, whose first batch may be waiting here
-        # already: its producer hears of the decision before every partition has the marker.
+        # already: the producer gets the response to EndTxn before every partition has the marker.
         is_of_the_next = transaction_version >= 2 and guard.epoch >= marker_epoch
         if not is_of_the_next:
             del self._guards[producer_id]

@@ -14,11 +14,11 @@
 6. A transactional batch opens a transaction, unless one is open; a marker ends it. While one is open, a batch that is
    not transactional is refused (INVALID_TXN_STATE). Batches without sequences come from a coordinator: only their epoch
    is checked.
-7. Of batches that wait together for the coordinator's word on their transaction, none may go ahead of the one with the
-   lowest sequence: if that one has to be sent again, those after it must wait for it.
-8. A marker of an epoch below the producer's is refused; of transaction version 2, where every transaction ends with an
-   epoch of its own, also one of the same epoch while a transaction is open: it is a late marker of an earlier one.
-   A marker of an older coordinator is refused (TRANSACTION_COORDINATOR_FENCED).
+7. Several batches may wait together for the coordinator's response about their transaction. None of them may be
+   appended before the one with the lowest sequence: if that one has to be sent again, the others wait for it.
+8. A marker of an epoch below the producer's is refused. With transaction version 2, where every transaction ends with
+   an epoch of its own, a marker of the same epoch is refused too while a transaction is open: it is a late marker of an
+   earlier one. A marker of an older coordinator is refused (TRANSACTION_COORDINATOR_FENCED).
 9. State is a function of the log: `appended` and `replay` do the same, so that every replica and every restart
    arrives at it.
 """
@@ -68,7 +68,7 @@ class _Producer:
         # The first sequence of the epoch that is known to have been written; 0 once they wrapped.
         self.began_with = began_with
         self.batches: deque[AppendedBatch] = deque(maxlen=BATCHES_REMEMBERED)
-        self.data_offset = -1  # the last of the epoch, also of batches without sequences
+        self.data_offset = -1  # the last offset of the epoch; batches without sequences count too
         self.last_timestamp = -1
         self.coordinator_epoch = -1
         self.txn_first_offset = -1
@@ -83,7 +83,8 @@ class Producers:
         return len(self._producers)
 
     def check(self, header: BatchHeader, guard: VerificationGuard | None = None) -> AppendedBatch | None:
-        """The earlier batch that this one repeats, or None if it may be appended. Raises KafkaError otherwise."""
+        """Returns the earlier batch that this one repeats, or None if it may be appended. Raises KafkaError
+        otherwise."""
         producer = self._producers.get(header.producer_id)
         if header.base_sequence == NO_SEQUENCE:
             self.check_epoch(header.producer_id, header.producer_epoch)
@@ -91,14 +92,15 @@ class Producers:
         if producer is None:
             if guard is not None and guard.begins_with_zero and header.base_sequence != 0:
                 raise _out_of_order(
-                    header, "it is the first of its transaction, and nothing is known of before"
+                    header, "it begins a transaction, and no earlier batch of the producer is known"
                 )
             _check_turn(header, guard)
             return None
         self.check_epoch(header.producer_id, header.producer_epoch)
         if producer.txn_first_offset >= 0 and not header.is_transactional:
             raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE, f"Producer {header.producer_id} has an open transaction."
+                ErrorCode.INVALID_TXN_STATE,
+                f"Producer {header.producer_id} has an open transaction: this batch must belong to it.",
             )
         first = header.base_sequence
         if header.producer_epoch > producer.epoch or not producer.batches:
@@ -116,8 +118,8 @@ class Producers:
         raise _out_of_order(header, f"the last sequence was {newest.last_sequence}")
 
     def repetition(self, header: BatchHeader) -> AppendedBatch | None:
-        """The batch that this one repeats, if it is known to have been appended. Of one from before the last five the
-        offset is not known, only that it is below theirs."""
+        """Returns the batch that this one repeats, if it is known to have been appended. The offset of a batch from
+        before the last five is not known, only that it is below theirs."""
         producer = self._producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch or header.base_sequence == NO_SEQUENCE:
             return None
@@ -134,7 +136,7 @@ class Producers:
         return None
 
     def expected_sequence(self, producer_id: int, epoch: int) -> int | None:
-        """The sequence that the producer's next batch must have; None if any sequence may come."""
+        """Returns the sequence that the producer's next batch must have; None if any sequence may come."""
         producer = self._producers.get(producer_id)
         if producer is None:
             return None
@@ -151,12 +153,12 @@ class Producers:
             )
 
     def is_open(self, producer_id: int, epoch: int) -> bool:
-        """Whether the producer has a transaction here, of this epoch."""
+        """Returns True if the producer has an open transaction of this epoch in the partition."""
         producer = self._producers.get(producer_id)
         return producer is not None and producer.txn_first_offset >= 0 and producer.epoch == epoch
 
     def check_marker(self, producer_id: int, epoch: int, marker: Marker, transaction_version: int) -> None:
-        """Raises KafkaError where a marker must not end what is open."""
+        """Raises KafkaError if this marker must not end the producer's transaction."""
         producer = self._producers.get(producer_id)
         if producer is None:
             return
@@ -179,7 +181,8 @@ class Producers:
             )
 
     def aborted_by(self, producer_id: int, marker: Marker, offset: int) -> AbortedTransaction | None:
-        """The entry of the transaction index for a marker at `offset` that is about to be appended, if it needs one."""
+        """Returns the transaction index entry of a marker that is about to be appended at `offset`; None if it needs
+        none."""
         producer = self._producers.get(producer_id)
         if marker.is_commit or producer is None or producer.txn_first_offset < 0:
             return None
@@ -234,7 +237,7 @@ class Producers:
             self.transactions.forget_guard(header.producer_id)
 
     def replay(self, header: BatchHeader, batch: bytes | None) -> AbortedTransaction | None:
-        """Notes a batch that is in the log; what the transaction index says of it."""
+        """Notes a batch that is in the log; returns its entry of the transaction index, if it has one."""
         assert header.producer_id >= 0
         if not header.is_control:
             self.appended(header, header.base_offset)
@@ -247,7 +250,8 @@ class Producers:
         return aborted
 
     def load(self, entries: Iterable[ProducerEntry]) -> None:
-        """Takes over what a snapshot says. A producer's entries come oldest first; Kafka writes one of each."""
+        """Takes over the entries of a snapshot. A producer's entries come oldest first; Kafka writes one for each
+        producer."""
         for entry in entries:
             producer = self._producers.get(entry.producer_id)
             if producer is None or producer.epoch != entry.epoch:
@@ -274,13 +278,13 @@ class Producers:
                 self.transactions.open(producer_id, first_offset)
 
     def entries(self) -> list[ProducerEntry]:
-        """One entry for each producer, as of its newest batch."""
+        """Returns one entry for each producer, as of its newest batch."""
         return [_newest_entry(producer_id, producer) for producer_id, producer in self._producers.items()]
 
     def snapshot(self) -> list[ProducerEntry]:
-        """The entries that `load` takes: one for each remembered batch, a producer's oldest first.
+        """Returns the entries that `load` takes: one for each remembered batch, a producer's oldest first.
 
-        Kafka writes the newest alone, and reads the last entry of each producer, so that it can read these too.
+        Kafka writes only the newest and reads the last entry of each producer, so it can read these too.
         """
         entries: list[ProducerEntry] = []
         for producer_id, producer in self._producers.items():
@@ -298,7 +302,7 @@ class Producers:
         return entries
 
     def expire(self, older_than_ms: int) -> int:
-        """Forgets producers that wrote nothing since then and have no open transaction; how many."""
+        """Forgets producers whose last batch is older than that and that have no open transaction; returns how many."""
         stale = [
             producer_id
             for producer_id, producer in self._producers.items()
@@ -325,9 +329,7 @@ def _newest_entry(producer_id: int, producer: _Producer) -> ProducerEntry:
 
 def _check_turn(header: BatchHeader, guard: VerificationGuard | None) -> None:
     if guard is not None and header.base_sequence > guard.lowest_sequence:
-        raise _out_of_order(
-            header, f"the one with sequence {guard.lowest_sequence} was asked about before it"
-        )
+        raise _out_of_order(header, f"the batch with sequence {guard.lowest_sequence} must be appended first")
 
 
 def _out_of_order(header: BatchHeader, why: str) -> KafkaError:

@@ -1,14 +1,14 @@
 """Batches that a replica refused a moment ago for a reason that passes: too few replicas, a full disk, another leader.
 
-A producer has several batches in flight. If the first is refused and the reason passes before the next is looked at,
-the next one leaves a gap. By the rules of idempotence that is OUT_OF_ORDER_SEQUENCE_NUMBER, and a client that believes
-it raises its epoch and may write other batches twice (librdkafka #4953). So:
+A producer has several batches in flight. If the first is refused and the reason passes before the next is checked, the
+next one leaves a gap. By the rules of idempotence that is OUT_OF_ORDER_SEQUENCE_NUMBER, and a client that believes it
+raises its epoch and may write other batches twice (librdkafka #4953). So:
 
 1. A batch that leaves a gap only because the one before it was refused gets the error of that one: it is retriable, and
-   says the truth, that nothing was written. This lasts RETRY_S seconds; afterwards the producer is not coming back with
-   the refused batch, and hears that there is a gap.
-2. The first batch of a producer of which nothing is known may have any sequence, but one sent after a refused batch
-   must not take its place, however much later it comes.
+   it is true that nothing was written. This lasts RETRY_S seconds; after that the producer will not send the refused
+   batch again, and gets the error of the gap.
+2. The first batch of an unknown producer may have any sequence. But a batch that was sent after a refused one must not
+   become the first, however much later it comes.
 3. None of this is a part of the partition's state: a restart forgets it.
 """
 
@@ -21,7 +21,7 @@ from strandline.wire.record_batch import NO_SEQUENCE, BatchHeader
 
 # Longer than a producer's retry.backoff.max.ms of one second, and much shorter than its delivery.timeout.ms.
 RETRY_S: Final = 5.0
-# Producers of one partition whose batch was refused: they try again within moments or never.
+# Limits the producers that one partition remembers here: they try again within moments or never.
 REFUSED_MAX: Final = 1000
 _SEQUENCE_HALF: Final = 1 << 30
 
@@ -66,7 +66,7 @@ class RefusedBatches:
         self._by_producer.pop(producer_id, None)
 
     def before(self, header: BatchHeader, expected: int | None) -> RefusedBatch | None:
-        """The refused batch that has to come before this one, if there is one."""
+        """Returns the refused batch that has to come before this one, if there is one."""
         refused = self._by_producer.get(header.producer_id)
         if refused is None or refused.epoch != header.producer_epoch or not _follows(header, refused):
             return None
@@ -74,7 +74,7 @@ class RefusedBatches:
 
 
 def error_after(refused: RefusedBatch, header: BatchHeader, now: float) -> KafkaError:
-    """The error of a batch that follows a refused one."""
+    """Returns the error of a batch that follows a refused one."""
     if now - refused.refused_at <= RETRY_S:
         return KafkaError(refused.code, refused.message)
     return KafkaError(

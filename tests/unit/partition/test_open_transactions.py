@@ -135,7 +135,7 @@ def test_a_batch_waits_for_the_one_before_it_that_the_coordinator_has_to_be_aske
     producers = Producers()
     guard = producers.transactions.begin_check(1, 0, 5, begins_with_zero=False)
     assert producers.transactions.begin_check(1, 0, 3, begins_with_zero=False) is guard
-    with pytest.raises(KafkaError, match="sequence 3 was asked about before it") as refused:
+    with pytest.raises(KafkaError, match="batch with sequence 3 must be appended first") as refused:
         producers.check(data(1, 5), guard)
     assert refused.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert producers.check(data(1, 3), guard) is None
