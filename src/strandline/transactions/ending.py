@@ -1,17 +1,18 @@
 """How a transaction is ended: the decision of EndTxn, in both versions.
 
-Version 1: the epoch stays. A retry is answered by the state: it is prepared (CONCURRENT_TRANSACTIONS, try again) or
-complete (success). A late EndTxn cannot be told from one of the next transaction.
+Version 1: the epoch stays. The response to a retry follows from the state: prepared (CONCURRENT_TRANSACTIONS, try
+again) or complete (success). A late EndTxn cannot be told from an EndTxn of the next transaction.
 
-Version 2: the epoch is bumped. What is answered to a commit or an abort at rest depends on whether its epoch is the one
-before (the retry) or the present one:
+Version 2: the epoch is bumped. When no transaction is open, the response to a commit or an abort depends on whether it
+names the epoch before (a retry) or the present one:
 
     state           abort, retried      abort                 commit, retried     commit
     Empty           PRODUCER_FENCED     bumps the epoch       PRODUCER_FENCED     INVALID_TXN_STATE
     CompleteAbort   success             bumps the epoch       INVALID_TXN_STATE   INVALID_TXN_STATE
     CompleteCommit  INVALID_TXN_STATE   bumps the epoch       success             INVALID_TXN_STATE
 
-An abort at rest is no mistake: a producer whose first Produce failed cannot know whether it opened a transaction.
+An abort without an open transaction is no mistake: a producer whose first Produce failed cannot know whether it opened
+one.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def plan_end(
 def prepared(
     transaction: Transaction, state: int, client_version: int, fresh_id: int | None, now_ms: int
 ) -> Transaction:
-    """The decision, as it is written. `fresh_id` is taken where the epochs are used up."""
+    """Returns the decision in the form that is written. `fresh_id` is used where the epochs are used up."""
     bumps = client_version >= EPOCH_PER_TRANSACTION_FROM
     if bumps and transaction.is_exhausted and fresh_id is None:
         raise NeedsProducerId
@@ -61,7 +62,7 @@ def prepared(
         epoch=min(transaction.epoch + 1, EPOCH_MAX) if bumps else transaction.epoch,
         last_epoch=transaction.epoch if bumps else transaction.last_epoch,
         next_producer_id=fresh_id if bumps and transaction.is_exhausted else NO_PRODUCER_ID,
-        # Nothing was added where it is at rest: it begins and ends now.
+        # An AT_REST transaction has no partitions: it begins and ends now.
         start_ms=now_ms if transaction.state in AT_REST else transaction.start_ms,
         update_ms=now_ms,
         client_version=client_version,
@@ -89,14 +90,15 @@ def _plan_version_two(
     transaction: Transaction, identity: ProducerIdAndEpoch, is_commit: bool, fresh_id: int | None, now_ms: int
 ) -> Planned[TxnResponse]:
     if transaction.state in PREPARED:
-        # Before its identity is looked at: it may have been told the one that comes with the completion.
+        # This comes before the check of the identity: the producer may know the one that it gets with the completion.
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
     is_overflow = (
         transaction.previous_producer_id == identity.producer_id
         and identity.epoch == EPOCH_MAX - 1
         and transaction.epoch == 0
     )
-    # An epoch that an old client has ended a transaction with is another producer's, not the one before bumped.
+    # If an old client ended the last transaction, the present epoch is not this caller's epoch plus one: it is another
+    # producer's.
     has_bumped = transaction.client_version >= EPOCH_PER_TRANSACTION_FROM
     is_retry = has_bumped and (transaction.epoch == identity.epoch + 1 or is_overflow)
     is_current = transaction.epoch == identity.epoch

@@ -11,7 +11,7 @@ from strandline.transactions.transaction import Transaction
 
 
 class NeedsProducerId(Exception):
-    """No error: the decision takes a producer id that nobody has, which only the controller can give."""
+    """Says that the decision needs a new producer id, which only the controller can give. It is not an error."""
 
 
 _NOBODY: Final = ProducerIdAndEpoch(-1, -1)
@@ -25,5 +25,5 @@ class TxnResponse(NamedTuple):
 def planned(
     change: Transaction | None = None, code: int = ErrorCode.NONE, identity: ProducerIdAndEpoch = _NOBODY
 ) -> Planned[TxnResponse]:
-    """A plan with this change to be written, or with none."""
+    """Returns a plan that writes this change, or nothing."""
     return Planned(records=() if change is None else (change,), response=TxnResponse(code, identity))

@@ -1,16 +1,18 @@
 """One partition of `__transaction_state` as a machine: the transactional ids that belong to it (KIP-98, 360, 890).
 
-A `plan_…` method looks at the state and decides; it changes nothing. What it decides is appended, then `apply` makes it
-so. Requests wait until what they rest on is committed.
+A `plan_…` method reads the state and decides; it changes nothing. Its decision is appended, and then `apply` changes
+the state. A response waits until the records that it depends on are committed.
 
-1. Whoever begins (InitProducerId) gets the id's producer id with a new epoch: whoever had the one before is fenced. An
-   open transaction is aborted first; meanwhile the response is CONCURRENT_TRANSACTIONS.
+1. A producer that begins (InitProducerId) gets the id's producer id with a new epoch, which fences the producer with
+   the epoch before. An open transaction is aborted first; meanwhile the response is CONCURRENT_TRANSACTIONS.
 2. A transaction is open from the first partition that is added to it. Ending it is two steps: "prepared" is written
    and decides; when every partition has its marker, "complete" is written. Nothing else happens in between.
-3. With transaction version 2 the end of a transaction bumps the epoch, so that nothing of the one before can enter the
-   next; a retried end is told from the next one by its epoch.
+3. With transaction version 2 the end of a transaction bumps the epoch, so that no batch of one transaction can enter
+   the next; a retried EndTxn is told from the next one by its epoch.
 4. When the epochs of a producer id are used up, the id gets another one.
-5. A transaction that is open longer than its timeout is aborted with a bumped epoch: its producer is fenced.
+5. A transaction that is open for longer than its timeout (`transaction.timeout.ms` of its producer) is aborted with a
+   bumped epoch: its producer is fenced. The broker looks for such transactions every
+   `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from strandline.transactions.transaction import (
 )
 from strandline.wire.records.transaction_log import TransactionLogValue
 
-# A timeout that means none (two-phase commit, KIP-939).
+# The timeout of a transaction that never times out (two-phase commit, KIP-939).
 _NEVER_MS: Final = 0x7FFFFFFF
 
 
@@ -66,7 +68,7 @@ class TransactionShard:
         # When open transactions time out, by the monotonic clock: a jump of the wall clock aborts nothing.
         self._deadlines: dict[str, float] = {}
 
-    # What is written down
+    # State of the log
 
     def apply(self, transaction: Transaction, now: Moment) -> None:
         name = transaction.transactional_id
@@ -98,7 +100,8 @@ class TransactionShard:
         level: int,
         now: Moment,
     ) -> Planned[TxnResponse]:
-        """`expected` is what the caller believes to be (KIP-360); `level` the cluster's transaction version."""
+        """Plans the response to InitProducerId. `expected` is the identity that the caller believes it has (KIP-360),
+        `level` the cluster's transaction version."""
         self._settings.check_timeout(timeout_ms)
         transaction = self.transactions.get(transactional_id)
         if transaction is None:
@@ -131,7 +134,7 @@ class TransactionShard:
         return planned(change=change, identity=ProducerIdAndEpoch(producer_id, epoch))
 
     def plan_fence(self, transactional_id: str, fresh_id: int | None, level: int, now: Moment) -> Transaction:
-        """Aborts an open transaction that its producer did not end, and shuts the producer out."""
+        """Returns the abort of an open transaction that its producer did not end; its new epoch fences the producer."""
         transaction = self.transactions[transactional_id]
         assert transaction.state == ONGOING
         change = prepared(
@@ -169,7 +172,8 @@ class TransactionShard:
     ) -> Planned[TxnResponse]:
         earlier = self.transactions.get(transactional_id)
         if earlier is not None and earlier.state in PREPARED:
-            # Before its identity is looked at: it may have been told the one that comes with the completion.
+            # This comes before the check of the identity: the producer may know the one that it gets with the
+            # completion.
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
         transaction = self._known(transactional_id, identity)
         known = set(transaction.partitions)
@@ -189,7 +193,8 @@ class TransactionShard:
     def missing(
         self, transactional_id: str, identity: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> list[TopicPartition]:
-        """Which of these are not in the transaction; raises KafkaError if there is no such transaction."""
+        """Returns those of the partitions that are not in the transaction; raises KafkaError if there is no such
+        transaction."""
         transaction = self._known(transactional_id, identity)
         return [partition for partition in partitions if partition not in transaction.partitions]
 
@@ -212,7 +217,7 @@ class TransactionShard:
         return plan_end(transaction, identity, is_commit, client_version, fresh_id, now.wall_ms)
 
     def plan_complete(self, transactional_id: str, now: Moment) -> Transaction:
-        """Every partition has its marker."""
+        """Returns the completion of a transaction, all of whose partitions have their markers."""
         transaction = self.transactions[transactional_id]
         assert transaction.state in PREPARED
         state = COMPLETE_COMMIT if transaction.state == PREPARE_COMMIT else COMPLETE_ABORT
@@ -244,7 +249,7 @@ class TransactionShard:
         ]
 
     def prepared(self) -> list[Transaction]:
-        """The transactions that a coordinator has to complete once it has loaded."""
+        """Returns the transactions that a coordinator has to complete once it has loaded."""
         return [each for each in self.transactions.values() if each.state in PREPARED]
 
     def check_invariants(self) -> None:
@@ -255,14 +260,14 @@ class TransactionShard:
 
 
 def after_completion(transaction: Transaction) -> ProducerIdAndEpoch:
-    """The producer as it is once its prepared transaction is complete."""
+    """Returns the identity that the producer has once its prepared transaction is complete."""
     if transaction.client_version >= EPOCH_PER_TRANSACTION_FROM and transaction.next_producer_id >= 0:
         return ProducerIdAndEpoch(transaction.next_producer_id, 0)
     return ProducerIdAndEpoch(transaction.producer_id, transaction.epoch)
 
 
 def _may_be(transaction: Transaction, expected: ProducerIdAndEpoch) -> bool:
-    """Whether the caller can be the id's last producer: its epoch is looked at later."""
+    """Returns True if the caller can be the id's last producer; the epoch is checked later."""
     return (
         transaction.epoch == NO_EPOCH
         or expected.producer_id == transaction.producer_id
@@ -273,7 +278,7 @@ def _may_be(transaction: Transaction, expected: ProducerIdAndEpoch) -> bool:
 def _next_identity(
     transaction: Transaction, expected: ProducerIdAndEpoch | None, fresh_id: int | None
 ) -> tuple[int, int, int]:
-    """Producer id, epoch and the epoch before, for a producer that begins."""
+    """Returns the producer id, the epoch and the epoch before it, for a producer that begins."""
     epoch = transaction.epoch
     if transaction.is_exhausted and (expected is None or expected.epoch == epoch):
         if fresh_id is None:

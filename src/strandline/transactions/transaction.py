@@ -34,7 +34,7 @@ STATE_NAMES: Final = {
 }
 PREPARED: Final = (PREPARE_COMMIT, PREPARE_ABORT)
 AT_REST: Final = (EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT)
-# Which state may follow which: what `Transaction.to` asserts.
+# The states that may follow each state; `Transaction.to` asserts it.
 _FOLLOWS: Final = {
     EMPTY: AT_REST,
     ONGOING: (ONGOING, *AT_REST),
@@ -68,7 +68,7 @@ class Transaction:
 
     @property
     def is_exhausted(self) -> bool:
-        """One epoch is kept back, so that the producer can always be fenced."""
+        """True if no epoch is left but the one that is reserved for fencing the producer."""
         return is_exhausted(self.epoch)
 
     def to(self, state: int, **changes: Any) -> Transaction:
