@@ -1,13 +1,13 @@
-"""Voters come and go (KIP-853): the leader checks a change, appends the new set, and responds when it is committed.
+"""Changes of the voters (KIP-853): the leader checks a change, appends the new set, and responds when it is committed.
 
 Rules (Raft's thesis in brackets; the order of the checks is Apache Kafka's):
 1. One change at a time: none begins while another is checked, or while the latest set is not committed [§4.1].
 2. None begins before the leader has committed a record of its own epoch: a set that an earlier leader appended, and
    that is not committed, could otherwise stand beside the new one without a majority in common (the correction of
    2015 to [§4.1]).
-3. Who is added has fetched up to the end of the log a moment ago: a voter that lags holds back commits [§4.2.1].
-4. A leader that is removed leads on, not counting itself, until the set without it is committed; then it resigns, and
-   the rest elect [§4.2.2].
+3. A node is added only if it has just fetched up to the end of the log: a voter that lags holds back commits [§4.2.1].
+4. A leader that is removed goes on leading, without counting itself, until the set without it is committed; then it
+   resigns, and the other voters elect [§4.2.2].
 5. A change that is not committed in time gets REQUEST_TIMED_OUT; it may be committed all the same.
 """
 
@@ -31,7 +31,7 @@ class VoterChanges(Elections):
             for key in event.voters.keys:
                 if self._progress_of(role, key) is None:
                     role.replicas[key] = ReplicaProgress()
-            # A new voter gets its time to fetch; a leader that is alone now needs nobody.
+            # A new voter gets a whole period to fetch; a leader that is alone now needs no fetches.
             role.check_deadline = self._check_deadline(now)
             if role.change is not None and role.change.offset is None:
                 role.change.offset = event.offset
@@ -40,7 +40,7 @@ class VoterChanges(Elections):
     def _snapshot_adopted(self, event: m.SnapshotAdopted) -> list[Effect]:
         snapshot = event.snapshot
         if is_behind(self.last, snapshot):
-            # What the log had was never committed, or is in the snapshot.
+            # The records of this log were never committed, or are in the snapshot.
             self.history.truncate(snapshot.offset)
             self.log_end = snapshot.offset
             self.epochs = ((snapshot.epoch, snapshot.offset),)
@@ -51,7 +51,7 @@ class VoterChanges(Elections):
     # Requests
 
     def _refusal(self, role: Leader) -> tuple[str, str] | None:
-        """Why no change of voters may begin now: an error and its reason."""
+        """Returns the error and the reason why no change of voters may begin now; None if one may."""
         if role.change is not None:
             return "REQUEST_TIMED_OUT", "Another change of voters is under way."
         if self.high_watermark <= role.epoch_start:
@@ -72,7 +72,7 @@ class VoterChanges(Elections):
         refusal = self._refusal(role)
         key = event.voter.key
         if refusal is None and self.history.last.by_id(key.replica_id) is not None:
-            refusal = "DUPLICATE_VOTER", f"Node {key.replica_id} is a voter already; remove that one first."
+            refusal = "DUPLICATE_VOTER", f"Node {key.replica_id} is a voter already; remove that voter first."
         if refusal is not None:
             return [m.RespondToVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
         role.change = VoterChange(
@@ -118,7 +118,7 @@ class VoterChanges(Elections):
         if refusal is None and event.key not in self.voters:
             refusal = "VOTER_NOT_FOUND", f"Node {event.key.replica_id} with that directory is not a voter."
         if refusal is None and len(self.voters) == 1:
-            # Nobody could ever be elected again. Kafka says the same of the last voter.
+            # Without a voter no leader could ever be elected again. The text is Kafka's.
             refusal = "VOTER_NOT_FOUND", "The last voter cannot be removed."
         if refusal is not None:
             return [m.RespondToVoterChange(token=event.token, error=refusal[0], message=refusal[1])]
@@ -126,7 +126,7 @@ class VoterChanges(Elections):
         return [m.AppendVoters(epoch=role.epoch, voters=self.history.last.without_id(event.key.replica_id))]
 
     def _update_voter_requested(self, event: m.UpdateVoterRequested, now: float) -> list[Effect]:
-        """Endpoints alone: who votes stays the same, so nobody waits for it to be committed."""
+        """Changes the endpoints of a voter. The voters stay the same, so the response does not wait for the commit."""
         role = self.role
         error = ""
         if event.epoch != self.epoch:
@@ -145,7 +145,7 @@ class VoterChanges(Elections):
         return [m.AppendVoters(epoch=self.epoch, voters=self.history.last.with_voter(event.voter)), response]
 
     def _version_upgrade_requested(self, event: m.VersionUpgradeRequested, now: float) -> list[Effect]:
-        """Configured voters go into the log, each with the directory that it fetches into."""
+        """Writes the configured voters into the log, each with the directory that it fetches into."""
         role = self.role
         if not isinstance(role, Leader):
             return [m.RespondToVoterChange(token=event.token, error="NOT_CONTROLLER")]
@@ -170,7 +170,7 @@ class VoterChanges(Elections):
 
     @staticmethod
     def _know_directories(role: Leader, voters: VoterSet) -> None:
-        """Progress that was kept by id alone is the progress of that directory."""
+        """Gives the progress that was noted by id alone to the replica with the directory."""
         for key in voters.keys:
             for known in [k for k in role.replicas if k != key and is_same(k, key)]:
                 role.replicas[key] = role.replicas.pop(known)
@@ -183,14 +183,14 @@ class VoterChanges(Elections):
         return [m.RespondToVoterChange(token=token, error=error, message=message)]
 
     def _settle_voters(self, role: Leader, now: float) -> list[Effect]:
-        """After each step of a leader: a set of voters may have been committed, or the time of a change be up."""
+        """Ends a change of voters that is committed or whose time is up; runs after each step of a leader."""
         effects: list[Effect] = []
         change = role.change
         if change is not None and change.offset is not None and self.high_watermark > change.offset:
             effects += self._end_change(role)
         elif change is not None and now >= change.deadline:
             effects += self._end_change(
-                role, "REQUEST_TIMED_OUT", "It was not committed in time; it may be yet."
+                role, "REQUEST_TIMED_OUT", "The change was not committed in time; it may still be committed."
             )
         if not self.is_voter and self.history.last_offset < self.high_watermark:
             effects += self._resign(now)
@@ -200,7 +200,8 @@ class VoterChanges(Elections):
 
     @property
     def is_entry_stale(self) -> bool:
-        """Whether this follower is a voter whose endpoints are not those of its set: the leader should know."""
+        """True if this follower is a voter whose endpoints differ from those in the set of voters: the leader has to be
+        told."""
         if not isinstance(self.role, Follower) or not self.history.is_dynamic or not self.is_voter:
             return False
         return self.history.last.by_id(self.own.replica_id) != self.own_voter

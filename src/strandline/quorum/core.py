@@ -4,14 +4,15 @@ Rules (Raft's sections in brackets; KIP-595, 853, 996):
 1. One vote per epoch, granted only after it is on the device [§5.2].
 2. A vote goes only to a candidate whose log is at least as up to date as one's own [§5.4.1].
 3. An epoch that is higher than one's own ends whatever role one has in the old one [§5.1].
-4. A pre-vote changes no state. Whoever has heard from a leader of the epoch refuses it, so that a node that was cut off
-   cannot depose a healthy leader (KIP-996).
-5. A leader appends only; a follower goes back to the point where its log leaves the leader's [§5.3].
+4. A pre-vote changes no state. A node that has heard from a leader of the epoch refuses it, so that a node that was cut
+   off cannot depose a healthy leader (KIP-996).
+5. A leader only appends; a follower truncates its log where it diverges from the leader's [§5.3].
 6. The high watermark is the largest offset that a majority of voters has synced, in the leader's own epoch only
    [§5.4.2]; it never goes back.
-7. Who votes is what the latest set of voters in the log says: see `voters` and `changes`.
-8. A leader that a majority has not fetched from for a while resigns: it may be cut off (check quorum).
-9. No response or request is sent, and nothing is counted, on the strength of a write that is not on the device.
+7. The voters are those of the latest set of voters in the log: see `voters` and `changes`.
+8. A leader resigns if a majority has not fetched from it for a while: it may be cut off (check quorum).
+9. No response is sent, no request is sent and no vote or offset is counted that depends on a write which is not synced
+   yet.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ __all__ = ["NO_LEADER", "Quorum"]
 
 
 class Quorum(VoterChanges):
-    """Events in, effects out."""
+    """The core of a quorum node: it takes events and returns effects."""
 
     def next_deadline(self) -> float | None:
-        """The time at which the core wants `TimePassed`; None where it waits for nothing."""
+        """Returns the time at which the core needs the event `TimePassed`; None if it waits for nothing."""
         match self.role:
             case Leader():
                 change = math.inf if self.role.change is None else self.role.change.deadline
@@ -141,7 +142,7 @@ class Quorum(VoterChanges):
                 assert_never(event)
 
     def _node_started(self, now: float) -> list[Effect]:
-        """The only voter asks nobody, so it need not wait for its deadline either."""
+        """Starts the election at once if this node is the only voter, which needs no other vote."""
         return self._prospect(now) if self.is_voter and len(self.voters) == 1 else []
 
     def _time_passed(self, now: float) -> list[Effect]:

@@ -1,4 +1,4 @@
-"""Epochs: who may be voted for, who leads, and how a leader begins and ends."""
+"""Elections: votes, leaders, and how the epoch of a leader begins and ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Elections(Fetching):
         return [*effects, *self._persist(election, [self._vote_response(event, granted=True)])]
 
     def _epoch_not_believed(self, event: Event, epoch: int) -> list[Effect]:
-        """Refuses what would use up the epochs. Nothing of it is kept."""
+        """Refuses an event whose epoch would use up the epochs, and keeps nothing of it."""
         warning = m.WarnOfEpoch(epoch=epoch)
         match event:
             case m.VoteRequested():
@@ -67,7 +67,8 @@ class Elections(Fetching):
         return [response]
 
     def _is_addressed(self, addressee: ReplicaKey | None) -> bool:
-        """A vote that is meant for a disk which this node does not have any more is not this node's to give."""
+        """Returns False if a request names a directory that this node does not have any more: that voter cannot
+        vote."""
         return addressee is None or is_same(addressee, self.own)
 
     def _grants_pre_vote(self) -> bool:
@@ -81,10 +82,8 @@ class Elections(Fetching):
 
     def _may_vote_for(self, candidate: ReplicaKey) -> bool:
         match self.role:
-            case Unattached():
+            case Unattached() | Prospective():
                 return self.role.voted in (None, candidate)
-            case Prospective():
-                return self.role.leader_id == NO_LEADER and self.role.voted in (None, candidate)
             case _:
                 return False
 
@@ -97,7 +96,8 @@ class Elections(Fetching):
         if event.epoch > self.epoch:
             return self._leader_found(event.leader_id, event.epoch, now)
         names_a_leader = event.epoch == self.epoch and event.leader_id not in (NO_LEADER, self.leader_id)
-        # A voter that grants doubts its leader too: to follow that one again would put the election off for ever.
+        # A voter that grants a pre-vote doubts its leader too: following that leader again would put off the election
+        # for ever.
         if names_a_leader and not event.granted and (event.leader_id, event.epoch) != self._gone:
             return self._leader_found(event.leader_id, event.epoch, now)
         role = self.role
@@ -119,21 +119,19 @@ class Elections(Fetching):
         return []
 
     def _give_up_if_lost(self, role: Prospective | Candidate, now: float) -> None:
-        """An election that cannot be won any more is not waited for: ask again after a short while, by chance."""
+        """Brings the next attempt forward, by a random pause, if this election cannot be won any more."""
         possible = {voter.replica_id for voter in self.voters} - role.rejected
         if not self._is_majority(possible):
             pause = self._settings.election_backoff_s * (0.5 + 2 * self._jitter())
             role.deadline = min(role.deadline, now + pause)
 
     def _prospect(self, now: float) -> list[Effect]:
-        """Asks whether an election would be won."""
+        """Starts pre-votes: asks the voters whether an election would be won."""
         role = self.role
         voted = role.voted if isinstance(role, Unattached | Prospective | Follower | Resigned) else None
-        # A leader whose epoch this is still counts until someone else is elected; a gone one does not.
         self.role = Prospective(
             epoch=role.epoch,
             voted=voted,
-            leader_id=NO_LEADER,
             granted=self._own_vote(),
             deadline=self._election_deadline(now),
         )
@@ -164,7 +162,7 @@ class Elections(Fetching):
 
     def _win(self, role: Candidate, now: float) -> list[Effect]:
         if not role.is_persisted:
-            return []  # its own vote does not count before it is on the device
+            return []  # the node's own vote does not count before it is synced
         self.role = Leader(
             epoch=role.epoch,
             epoch_start=self.log_end,
@@ -186,7 +184,8 @@ class Elections(Fetching):
         return [*persist, change, m.BecomeLeader(epoch=role.epoch), *begin]
 
     def _voters_to_record(self) -> VoterSet | None:
-        """A set that no log has yet, or one that does not have this leader's endpoints as they are."""
+        """Returns the set of voters to write when the epoch begins: one that is in no log yet, or one in which the
+        endpoints of this leader have changed; otherwise None."""
         if not self.history.is_dynamic or not self.is_voter:
             return None
         is_current = self.history.last.by_id(self.own.replica_id) == self.own_voter
@@ -201,7 +200,7 @@ class Elections(Fetching):
         return [*effects, *self._persist(Election(epoch), [])]
 
     def _leader_found(self, leader_id: int, epoch: int, now: float) -> list[Effect]:
-        """Of the epoch that is known already, this changes nothing once it has a leader."""
+        """Follows the leader of this or a later epoch; changes nothing if the leader of the epoch is known already."""
         if epoch < self.epoch or (epoch == self.epoch and leader_id == NO_LEADER):
             return []
         if leader_id in (NO_LEADER, self.own.replica_id):
@@ -225,7 +224,8 @@ class Elections(Fetching):
         role = self.role
         if isinstance(role, Follower) and role.leader_id == leader_id:
             self._gone = (leader_id, role.epoch)
-            # All notice at the same time: they go one after the other, so that they do not split the votes.
+            # All followers notice it at the same time: they stand one after the other, so that they do not split the
+            # votes.
             rivals = [voter.replica_id for voter in self.voters if voter.replica_id != leader_id]
             place = rivals.index(self.own.replica_id) if self.own.replica_id in rivals else len(rivals)
             deadline = now + place * self._settings.election_backoff_s
@@ -244,7 +244,7 @@ class Elections(Fetching):
         return [*effects, self._epoch_response(event.token, error)]
 
     def _contradicts(self, leader_id: int, epoch: int) -> bool:
-        """An epoch has one leader: a request that names another than the known one is refused."""
+        """Returns True if a request names another leader than the known one of its epoch."""
         return epoch == self.epoch and self.leader_id not in (NO_LEADER, leader_id)
 
     def _epoch_response(self, token: m.Token, error: str = "") -> m.RespondToEpoch:
@@ -270,7 +270,7 @@ class Elections(Fetching):
         if isinstance(role, Follower) and role.leader_id == event.leader_id:
             self.role = Unattached(epoch=role.epoch, voted=role.voted, deadline=self._election_deadline(now))
         if self.may_stand and isinstance(self.role, Unattached):
-            # The successor that has most of the log goes first; the others give it a head start.
+            # The successor with the longest log stands first; the others give it a head start.
             ids = list(event.successors)
             place = ids.index(self.own.replica_id) if self.own.replica_id in ids else len(ids)
             self.role.deadline = now + place * self._settings.election_backoff_s

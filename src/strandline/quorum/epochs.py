@@ -1,4 +1,4 @@
-"""Where each epoch of the log began: enough to say how two logs differ (Raft §5.3, KIP-595)."""
+"""The offsets at which the epochs of a log began: enough to find where two logs diverge (Raft §5.3, KIP-595)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final
 
 from strandline.quorum.messages import OffsetAndEpoch
 
-# The largest that the protocol and quorum-state can hold.
+# The largest epoch that the protocol and quorum-state can hold.
 EPOCH_MAX: Final = 0x7FFF_FFFF
-# An epoch up to here leaves room for a million elections. No cluster gets there by elections alone: one a second takes
-# 68 years.
+# An epoch up to here leaves room for a million elections. No cluster gets there by elections alone: one each second
+# takes 68 years.
 EPOCH_TRUSTED_MAX: Final = EPOCH_MAX - (1 << 20)
-# Beyond it a peer's epoch is believed only if it is so close to one's own that a few elections explain it.
+# A higher epoch of a peer is believed only if it is at most so far from this node's own that a few elections explain
+# it.
 EPOCH_STEP_MAX: Final = 16
 
 
@@ -26,7 +27,7 @@ def last_epoch(epochs: Sequence[tuple[int, int]]) -> int:
 
 
 def end_of(epochs: Sequence[tuple[int, int]], end_offset: int, epoch: int) -> OffsetAndEpoch | None:
-    """The largest epoch at or below `epoch` that the log has, and where it ended; None if the log has none such."""
+    """Returns the largest epoch at or below `epoch` in the log, and where it ended; None if there is none."""
     end_of_epoch: OffsetAndEpoch | None = None
     for number, (known, _) in enumerate(epochs):
         if known > epoch:
@@ -43,7 +44,8 @@ def diverging_point(
     fetch_offset: int,
     last_fetched_epoch: int,
 ) -> OffsetAndEpoch | None:
-    """Where a replica must go back to before it can go on from `fetch_offset`; None if its log is a prefix of this."""
+    """Returns where a replica must truncate before it can fetch from `fetch_offset`; None if its log is a prefix of
+    this."""
     if fetch_offset == start_offset and last_fetched_epoch <= 0 and start_offset == 0:
         return None
     end = end_of(epochs, end_offset, last_fetched_epoch)
@@ -55,10 +57,11 @@ def diverging_point(
 
 
 def is_up_to_date(candidate: OffsetAndEpoch, own: OffsetAndEpoch) -> bool:
-    """Raft §5.4.1: the later last epoch wins; with equal ones the longer log."""
+    """Compares two logs by Raft §5.4.1: the later last epoch wins; with equal epochs the longer log."""
     return candidate.epoch > own.epoch or (candidate.epoch == own.epoch and candidate.offset >= own.offset)
 
 
 def is_behind(last: OffsetAndEpoch, snapshot: OffsetAndEpoch) -> bool:
-    """Whether a log that ends so lacks what is in a snapshot: it is shorter, or has left the committed log before."""
+    """Returns True if a log with this end lacks records of a snapshot: it is shorter, or diverged from the committed
+    log."""
     return last.offset < snapshot.offset or last.epoch < snapshot.epoch

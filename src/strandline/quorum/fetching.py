@@ -1,4 +1,4 @@
-"""Pulling: the leader responds to fetches and commits what a majority has; a follower goes back where it must."""
+"""Replication: followers fetch and truncate where they must; the leader responds, and commits what a majority has."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Fetching(QuorumState):
         return effects
 
     def _is_before_snapshot(self, event: m.FetchRequested) -> bool:
-        """Whether a replica's log ends where this one has only a snapshot of, so that the two cannot be compared."""
+        """Returns True if a replica's log ends before this one begins: it needs the snapshot, because the logs cannot
+        be compared."""
         snapshot = self.latest_snapshot
         if snapshot is None:
             assert self.log_start == 0, "a log that does not begin at 0 has a snapshot"
@@ -79,14 +80,14 @@ class Fetching(QuorumState):
                 progress = self._progress_of(role, voter)
                 ends.append(-1 if progress is None else progress.end_offset)
         committed = sorted(ends, reverse=True)[len(ends) // 2]
-        # Only what this epoch appended is counted; what came before is committed along with it.
+        # Only records of this epoch are counted; earlier ones are committed along with them.
         if committed <= self.high_watermark or committed <= role.epoch_start:
             return []
         self.high_watermark = committed
         return [m.HighWatermarkAdvanced(offset=committed), *self._wake(role)]
 
     def _wake(self, role: Leader) -> list[Effect]:
-        """Responds to the fetches that wait: there are records, or a new high watermark."""
+        """Responds to the fetches that wait, because there are records or a new high watermark."""
         waiting, role.waiting = role.waiting, []
         return self._respond_to_waiting(waiting)
 
@@ -150,10 +151,10 @@ class Fetching(QuorumState):
         if not isinstance(role, Follower) or event.leader_id != role.leader_id or event.epoch != role.epoch:
             return []
         if role.is_writing or event.offset != self.log_end:
-            return []  # late: another fetch of this epoch has brought the same
+            return []  # a late response: another fetch of this epoch has brought the same records
         role.is_fetching = False
         if event.error:
-            return []  # the shell asks again after a while
+            return []  # the shell fetches again after a while
         role.has_fetched = True
         role.deadline = now + self._settings.fetch_timeout_s
         if event.snapshot is not None:
@@ -168,7 +169,7 @@ class Fetching(QuorumState):
         return [*self._follow_high_watermark(event.high_watermark), *self._fetch()]
 
     def _snapshot_requested(self, event: m.SnapshotRequested, now: float) -> list[Effect]:
-        """A replica that takes a long snapshot fetches no records for a while, and is there all the same."""
+        """Notes that a replica is alive: while it fetches a long snapshot it fetches no records."""
         role = self.role
         if isinstance(role, Leader) and event.epoch == role.epoch:
             progress = next((p for key, p in role.replicas.items() if is_same(key, event.replica)), None)

@@ -1,8 +1,8 @@
 """The events of a quorum node (past tense), and the effects that it wants carried out (imperative).
 
 The shell carries out the effects of one step in order. An effect that writes (`PersistElection`, `AppendLeaderChange`,
-`AppendVoters`, `AppendFetched`, `TruncateLog`) comes back as an event when the write is on the device; nothing that
-depends on it is in the same step. A set of voters comes back as soon as it is appended, for it counts from then on.
+`AppendVoters`, `AppendFetched`, `TruncateLog`) comes back as an event when the write is synced; nothing that depends on
+it is in the same step. A set of voters comes back as soon as it is appended, because it is valid from then on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strandline.base.tokens import Token as Token
 from strandline.quorum.voters import ReplicaKey as ReplicaKey
 from strandline.quorum.voters import Voter, VoterSet
 
-# What Kafka's Fetch has by default: at or above every high watermark.
+# The default of Kafka's Fetch request, at or above every high watermark.
 HIGH_WATERMARK_UNKNOWN: Final = 2**63 - 1
 
 
@@ -41,7 +41,7 @@ class VoteRequested:
     last: OffsetAndEpoch
     is_pre_vote: bool
     token: Token
-    # The voter that the candidate means to ask; None where it did not say.
+    # The voter that the candidate addresses; None if the request does not name one.
     addressee: ReplicaKey | None = None
 
 
@@ -89,14 +89,14 @@ class EndEpochRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequested:
-    """A replica pulls: that it asks from an offset says that it has synced everything before it."""
+    """A replica fetches from `offset`, which says that it has synced everything before it."""
 
     replica: ReplicaKey
     epoch: int
     offset: int
     last_fetched_epoch: int
     token: Token
-    # The high watermark that the replica knows; one that does not say waits as long as it asked (KIP-1166).
+    # The high watermark that the replica knows: the response to a lower one than the leader's does not wait (KIP-1166).
     high_watermark: int = HIGH_WATERMARK_UNKNOWN
 
 
@@ -116,7 +116,7 @@ class FetchResponseReceived:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequestFailed:
-    """The connection broke, or no usable response came: another fetch of that epoch may be sent."""
+    """The connection broke or no usable response came, so another fetch of that epoch may be sent."""
 
     leader_id: int
     epoch: int
@@ -129,14 +129,14 @@ class FetchBackoffEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchWaitExpired:
-    """A replica's fetch has waited for records as long as it asked to."""
+    """A replica's fetch has waited for records for its `max_wait_ms`."""
 
     token: Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRequested:
-    """A replica pulls a piece of a snapshot."""
+    """A replica fetches a piece of a snapshot."""
 
     replica: ReplicaKey
     epoch: int
@@ -144,7 +144,7 @@ class SnapshotRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotPieceFetched:
-    """The leader gave a piece of its snapshot, so it is there."""
+    """The leader has sent a piece of its snapshot, so it is alive."""
 
     leader_id: int
     epoch: int
@@ -152,7 +152,8 @@ class SnapshotPieceFetched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFetchFailed:
-    """The snapshot could not be fetched from this leader of this epoch, and nothing is being written any more."""
+    """The snapshot could not be fetched from this leader of this epoch, and no piece of it is being written any
+    more."""
 
     leader_id: int
     epoch: int
@@ -196,7 +197,7 @@ class LeaderGone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VotersAppended:
-    """A set of voters is in this node's log from now on, and with it perhaps another level of kraft.version."""
+    """A set of voters was appended to this node's log, perhaps with another level of kraft.version."""
 
     offset: int
     voters: VoterSet
@@ -205,7 +206,7 @@ class VotersAppended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotAdopted:
-    """The log begins again after a snapshot, which has these voters (none where they are configured)."""
+    """The log begins after a snapshot that has these voters (None where the voters are configured)."""
 
     snapshot: OffsetAndEpoch
     version: int
@@ -221,7 +222,8 @@ class AddVoterRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoterChecked:
-    """The levels of kraft.version of a voter that is to be added; `version_range` is None if it did not respond."""
+    """A node that is to be a voter has sent its levels of kraft.version; `version_range` is None if it did not
+    respond."""
 
     key: ReplicaKey
     version_range: tuple[int, int] | None
@@ -235,7 +237,7 @@ class RemoveVoterRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateVoterRequested:
-    """A voter has other endpoints than its set says."""
+    """A voter has other endpoints than the set of voters says."""
 
     voter: Voter
     epoch: int
@@ -244,7 +246,7 @@ class UpdateVoterRequested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionUpgradeRequested:
-    """From configured voters to voters in the log."""
+    """The quorum is to go from configured voters to voters in the log."""
 
     token: Token
     validates_only: bool = False
@@ -262,7 +264,7 @@ class TimePassed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResignationRequested:
-    """The node is about to stop: let another lead first."""
+    """The node is about to stop, and another should lead first."""
 
 
 VoterChangeEvent = (
@@ -357,7 +359,8 @@ class SendFetch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RespondToFetch:
-    """`error`, where to go back to, which snapshot to take, or records from `offset` on (perhaps none yet)."""
+    """The response to a fetch: an error, the point to truncate to, the snapshot to fetch, or the records from `offset`
+    on (perhaps none yet)."""
 
     token: Token
     epoch: int
@@ -373,8 +376,8 @@ class RespondToFetch:
 class AppendLeaderChange:
     """The control record with which a leader begins its epoch.
 
-    `recorded` is a set of voters to write after it: the one that the quorum was formatted with, which no log has yet,
-    or one with the leader's own endpoints as they are now.
+    `recorded` is a set of voters to write after it: the one that the quorum was formatted with, which is in no log yet,
+    or one with the leader's present endpoints.
     """
 
     epoch: int
@@ -386,7 +389,7 @@ class AppendLeaderChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendVoters:
-    """A new set of voters, and a new level of kraft.version where one is given."""
+    """Appends a new set of voters, and a new level of kraft.version unless `version` is None."""
 
     epoch: int
     voters: VoterSet
@@ -395,7 +398,7 @@ class AppendVoters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckVoter:
-    """Ask the voter that is to be added which levels of kraft.version it supports."""
+    """Asks the node that is to be a voter which levels of kraft.version it supports."""
 
     voter: Voter
 
@@ -447,14 +450,15 @@ class FollowLeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeLeader:
-    """Someone else believes that the leader is gone: find out whether its address accepts connections."""
+    """Finds out whether the leader's address accepts connections, because another node believes that the leader is
+    gone."""
 
     leader_id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarnOfEpoch:
-    """A peer's epoch is not believed; or, where `is_used_up`, there is none left to stand for election in."""
+    """Warns that a peer's epoch is not believed or, with `is_used_up`, that no epoch is left for an election."""
 
     epoch: int
     is_used_up: bool = False

@@ -9,7 +9,7 @@ from strandline.quorum.voters import ReplicaKey, Voter
 
 @dataclass(slots=True, kw_only=True)
 class Unattached:
-    """Knows an epoch and no leader of it; may have voted."""
+    """A node that knows an epoch and no leader of it; it may have voted."""
 
     epoch: int
     voted: ReplicaKey | None = None
@@ -18,11 +18,10 @@ class Unattached:
 
 @dataclass(slots=True, kw_only=True)
 class Prospective:
-    """Asks whether an election would be won, before disturbing anyone with a new epoch (KIP-996)."""
+    """A node that asks whether it would win an election, before it disturbs the others with a new epoch (KIP-996)."""
 
     epoch: int
     voted: ReplicaKey | None
-    leader_id: int
     granted: set[int]
     rejected: set[int] = field(default_factory=set)
     deadline: float
@@ -43,11 +42,12 @@ class Follower:
     leader_id: int
     voted: ReplicaKey | None
     deadline: float
-    # The epoch is on the device, and what was written for an earlier leader before it: only now is the log's end known.
+    # True once the epoch is synced, and with it all that was written for an earlier leader: only then is the log's end
+    # known.
     is_settled: bool = False
     has_fetched: bool = False
     is_fetching: bool = False
-    # Records are being written: the next fetch waits for them to be synced.
+    # True while records are being written: the next fetch waits for them to be synced.
     is_writing: bool = False
 
 
@@ -56,7 +56,7 @@ class ReplicaProgress:
     end_offset: int = -1
     last_fetch: float = -1.0
     last_caught_up: float = -1.0
-    has_begun: bool = False  # knows of this epoch
+    has_begun: bool = False  # True once the replica knows of this epoch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class VoterChange:
 
     token: object
     deadline: float
-    # Who is being added, until it has said what it supports.
+    # The node that is being added, until it has said which versions it supports.
     checking: Voter | None = None
-    # Where the new set stands in the log, once it does.
+    # The offset of the new set, once it is in the log.
     offset: int | None = None
     responds_when_committed: bool = True
 
@@ -82,13 +82,13 @@ class Leader:
     check_deadline: float
     waiting: list[tuple[object, int]] = field(default_factory=list)
     change: VoterChange | None = None
-    # What directories configured voters fetch into, by their ids.
+    # The directories that configured voters fetch into, by node id.
     directories: dict[int, ReplicaKey] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
 class Resigned:
-    """Was leader and tells the others so; does not lead or vote for itself until its time is up."""
+    """A node that was the leader and tells the others so; it does not lead or vote for itself until its time is up."""
 
     epoch: int
     voted: ReplicaKey | None

@@ -49,15 +49,15 @@ class QuorumState:
         self.high_watermark = log_start
         epoch = max(election.epoch, last_epoch(log.epochs))
         voted = election.voted if election.epoch == epoch else None
-        # At first it asks soon whether it could lead: where there is a leader the others refuse.
+        # After a start a node soon asks whether it could lead; if there is a leader, the others refuse.
         soon = now + self._settings.election_backoff_s * (1 + jitter())
         self.role: Role = Unattached(epoch=epoch, voted=voted, deadline=soon)
         self.latest_snapshot = snapshot
-        # The high watermark that came with the records that are being written.
+        # The high watermark of the response whose records are being written.
         self._leader_high_watermark = 0
-        # A leader whose address refuses connections: what others still believe of it is not believed.
+        # The leader whose address refuses connections: a response that still names it is not believed.
         self._gone: tuple[int, int] | None = None
-        # Effects that wait for an election to be on the device.
+        # Effects that wait until an election is synced.
         self._after_persist: list[tuple[Election, list[Effect]]] = []
 
     @property
@@ -69,14 +69,14 @@ class QuorumState:
         match self.role:
             case Leader():
                 return self.own.replica_id
-            case Follower(leader_id=leader_id) | Prospective(leader_id=leader_id):
+            case Follower(leader_id=leader_id):
                 return leader_id
             case _:
                 return NO_LEADER
 
     @property
     def led_from(self) -> int | None:
-        """The offset at which this node's own epoch begins; None where it does not lead."""
+        """The offset at which this leader's epoch begins; None if the node does not lead."""
         return self.role.epoch_start if isinstance(self.role, Leader) else None
 
     @property
@@ -86,7 +86,7 @@ class QuorumState:
 
     @property
     def voter_set(self) -> VoterSet:
-        """The latest set of voters in the log, committed or not; the configured one where the log has none."""
+        """The latest set of voters in the log, committed or not; the configured one if the log has none."""
         return self.history.last
 
     @property
@@ -96,16 +96,16 @@ class QuorumState:
 
     @property
     def has_dynamic_voters(self) -> bool:
-        """True if the voters are in the log, and not in the configuration."""
+        """True if the voters are in the log and not in the configuration."""
         return self.history.is_dynamic
 
     def voters_at(self, offset: int) -> tuple[int, VoterSet | None]:
-        """The level of kraft.version and the set of voters that stand in the log up to `offset`."""
+        """Returns the latest level of kraft.version and set of voters in the log up to `offset`."""
         return self.history.at(offset)
 
     @property
     def voters(self) -> tuple[ReplicaKey, ...]:
-        """By the latest set in the log, committed or not."""
+        """The voters of the latest set in the log, committed or not."""
         return self.history.last.keys
 
     @property
@@ -114,10 +114,10 @@ class QuorumState:
 
     @property
     def may_stand(self) -> bool:
-        """Whether it may ask for votes.
+        """True if the node may ask for votes.
 
-        A voter may, and so may one that the latest set leaves out, as long as that set may not be committed: perhaps
-        nobody else has it, and a majority cannot be had without this node's log (Raft's thesis §4.2.2).
+        A voter may, and so may a former voter as long as the set without it may not be committed: perhaps no other node
+        has that set, and there is no majority without this node's log (Raft's thesis §4.2.2).
         """
         if self.is_voter:
             return True
@@ -141,7 +141,8 @@ class QuorumState:
         return now + self._settings.election_timeout_s * (1 + self._jitter())
 
     def _check_deadline(self, now: float) -> float:
-        """When a leader that hears of nobody resigns; one that is a majority by itself never does."""
+        """Returns when the leader resigns unless a majority fetches; a leader that is a majority by itself never
+        does."""
         own = {self.own.replica_id} if self.is_voter else set()
         return math.inf if self._is_majority(own) else now + self._settings.check_quorum_s
 
@@ -163,7 +164,7 @@ class QuorumState:
             for token, _ in self.role.waiting
         ]
         if self.role.change is not None:
-            # It may be committed yet, by whoever leads next.
+            # The next leader may still commit it.
             refused.append(
                 m.RespondToVoterChange(token=self.role.change.token, error="NOT_LEADER_OR_FOLLOWER")
             )

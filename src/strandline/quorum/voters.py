@@ -1,10 +1,12 @@
-"""The voters (KIP-853): their sets, and which of them stands at which offset of the log.
+"""The voters (KIP-853): sets of voters, and the offsets of the log at which they stand.
 
 Rules (Raft's thesis in brackets):
 1. A node uses the latest set in its log from the moment it is appended, committed or not [§4.1].
 2. Two sets that follow one another differ in one voter at most, so that their majorities overlap [§4.1].
-3. When the log is truncated the sets in what is cut off are forgotten, and the one before them counts again [§4.1].
-4. A voter is an id together with a directory: an id on a new disk has none of the old one's votes and records.
+3. When the log is truncated, the sets in the truncated part are forgotten, and the set before them is valid again
+   [§4.1].
+4. A voter is a node id together with a directory: a node on a new disk has none of the votes and records of the old
+   disk.
 
 A quorum whose voters are configured (kraft.version 0) has no set in its log; there a voter is known by its id alone.
 """
@@ -18,12 +20,12 @@ from typing import Final, NamedTuple
 UNKNOWN_DIRECTORY: Final = bytes(16)
 STATIC_VERSION: Final = 0
 DYNAMIC_VERSION: Final = 1
-# Where the set that a quorum was formatted with stands: before the log.
+# The offset of the set that a quorum was formatted with: before the log.
 BEFORE_LOG: Final = -1
 
 
 class ReplicaKey(NamedTuple):
-    """A replica by its id and the directory it keeps the log in: a new disk under an old id is another replica."""
+    """A replica: the node id and the directory of its log. A new disk under an old id is another replica."""
 
     replica_id: int
     directory_id: bytes
@@ -39,7 +41,7 @@ class Endpoint(NamedTuple):
 class Voter:
     key: ReplicaKey
     endpoints: tuple[Endpoint, ...] = ()
-    # Levels of kraft.version that it can work with.
+    # The levels of kraft.version that the voter supports.
     version_min: int = STATIC_VERSION
     version_max: int = DYNAMIC_VERSION
 
@@ -48,7 +50,7 @@ class Voter:
 
 
 def is_same(known: ReplicaKey, other: ReplicaKey) -> bool:
-    """A voter that was configured by its id alone is whoever has that id."""
+    """Returns True if both name the same voter; a configured voter has only an id, and matches every directory."""
     return known.replica_id == other.replica_id and known.directory_id in (
         other.directory_id,
         UNKNOWN_DIRECTORY,
@@ -57,7 +59,7 @@ def is_same(known: ReplicaKey, other: ReplicaKey) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class VoterSet:
-    """Sorted by id; an id is there once."""
+    """A set of voters, sorted by id, in which an id stands once."""
 
     voters: tuple[Voter, ...] = ()
 
@@ -81,14 +83,14 @@ class VoterSet:
         return next((voter for voter in self.voters if voter.key.replica_id == replica_id), None)
 
     def with_voter(self, voter: Voter) -> VoterSet:
-        """One more; one that has the same id is taken out."""
+        """Returns the set with this voter, in place of one with the same id."""
         return VoterSet.of([*self.without_id(voter.key.replica_id).voters, voter])
 
     def without_id(self, replica_id: int) -> VoterSet:
         return VoterSet(tuple(voter for voter in self.voters if voter.key.replica_id != replica_id))
 
     def with_directory(self, key: ReplicaKey) -> VoterSet:
-        """A configured voter's directory, once it is known."""
+        """Returns the set with the directory of a configured voter, once it is known."""
         return VoterSet(
             tuple(replace(voter, key=key) if is_same(voter.key, key) else voter for voter in self.voters)
         )
@@ -127,11 +129,11 @@ class VoterHistory:
 
     @property
     def before_last(self) -> VoterSet:
-        """The set that the latest one replaced."""
+        """Returns the set that the latest one replaced."""
         return self._entries[-2].voters if len(self._entries) > 1 else self._configured
 
     def at(self, offset: int) -> tuple[int, VoterSet | None]:
-        """The level of kraft.version and the set of voters that stand in the log up to `offset`."""
+        """Returns the latest level of kraft.version and set of voters in the log up to `offset`."""
         version = next((level for at, level in reversed(self._versions) if at <= offset), STATIC_VERSION)
         return version, next((e.voters for e in reversed(self._entries) if e.offset <= offset), None)
 
@@ -142,12 +144,12 @@ class VoterHistory:
         self._entries.append(VotersAt(offset, voters))
 
     def truncate(self, end_offset: int) -> None:
-        """Everything from `end_offset` on is gone from the log."""
+        """Forgets the sets from `end_offset` on, because the log is truncated there."""
         self._entries = [entry for entry in self._entries if entry.offset < end_offset]
         self._versions = [entry for entry in self._versions if entry[0] < end_offset]
 
     def restart(self, offset: int, version: int, voters: VoterSet | None) -> None:
-        """The log begins with a snapshot that has these; sets that stand in the log after it stay."""
+        """Notes that the log begins with a snapshot that has these voters; later sets in the log stay."""
         self._versions = [entry for entry in self._versions if entry[0] > offset]
         self._entries = [entry for entry in self._entries if entry.offset > offset]
         if version != STATIC_VERSION:
