@@ -13,17 +13,17 @@ NEVER: Final = -1
 
 
 class GroupOffset(NamedTuple):
-    """A committed offset, as a group keeps it."""
+    """A committed offset in the state of a group."""
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_ms: int
-    expire_ms: int = NEVER  # set by clients of versions before 5 only
-    topic_id: bytes = ZERO_UUID  # not known where an older version has written it
+    expire_ms: int = NEVER  # only clients of versions before 5 set it
+    topic_id: bytes = ZERO_UUID  # unknown if an older broker wrote the record
 
     def is_of(self, topic_id: bytes | None) -> bool:
-        """True if it is an offset of this topic, as far as is known, and not of an earlier one of the same name."""
+        """Returns False if the offset is known to be of an earlier topic with the same name."""
         return self.topic_id in (topic_id, ZERO_UUID)
 
 
@@ -37,7 +37,7 @@ class RequestedOffset(Protocol):
 
 
 class OffsetChanges(NamedTuple):
-    """Offsets of one topic that a group commits, by column."""
+    """Offsets of one topic that a group commits, column by column."""
 
     group_id: str
     topic: str
@@ -63,7 +63,7 @@ class OffsetChanges(NamedTuple):
         )
 
     def only(self, is_allowed: Sequence[bool]) -> OffsetChanges:
-        """The same commit with only the partitions that are allowed."""
+        """Returns the same commit with only the partitions that are allowed."""
         return self._replace(
             partitions=tuple(compress(self.partitions, is_allowed)),
             positions=tuple(compress(self.positions, is_allowed)),

@@ -1,8 +1,9 @@
-"""Offsets as they are committed: what is applied but could still be lost with its leader is not shown to anyone, nor
-what was committed of an earlier topic of the same name.
+"""The committed offsets that clients may see: none that a failover could still take back, and none of an earlier topic
+of the same name.
 
 Records are applied when they are appended, so that the next decision sees them. Until the high watermark has passed
-them, whoever asks for an offset gets the one before: it would otherwise begin where, after a failover, nobody had been.
+them, a request gets the offset before: a consumer would otherwise begin at an offset that, after a failover, was never
+committed.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ class CommittedView:
     def __init__(self, offsets: GroupOffsets, topics: Topics) -> None:
         self._offsets = offsets
         self._topics = topics
-        # What each place had before each change that is not committed, oldest first.
+        # The offset of each partition before each change that is not committed yet, oldest first.
         self._before: dict[OffsetKey, deque[GroupOffset | None]] = {}
         self._changes: deque[tuple[int, OffsetKey]] = deque()
 
     def will_change(
         self, entries: Iterable[Entry], commits: Iterable[OffsetChanges], end_offset: int
     ) -> None:
-        """These records end at `end_offset` and are about to be applied."""
+        """Notes the present offsets before records are applied that end at `end_offset`."""
         self.places_will_change(
             ((key.group, key.topic, key.partition) for key, _ in entries if isinstance(key, OffsetCommitKey)),
             end_offset,
@@ -56,7 +57,7 @@ class CommittedView:
         return found if found is not None and found.is_of(self._topics.topic_id(topic)) else None
 
     def is_stable(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether nothing is under way that decides about a transaction's offset."""
+        """Returns True if no transaction with this partition's offset is open or being decided."""
         place = (group_id, topic, partition)
         return place not in self._before and not self._offsets.is_pending(*place)
 

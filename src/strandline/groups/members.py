@@ -14,7 +14,7 @@ class Caller(NamedTuple):
     client_id: str
     client_host: str
     api_version: int
-    # Whether it may describe a topic; None where everybody may.
+    # Tells whether the client may describe a topic; None if every client may.
     may_describe: Callable[[str], bool] | None = None
 
 
@@ -23,6 +23,6 @@ def member_id_for(prefix: str, random: Random) -> str:
 
 
 def uuid_string(uuid: bytes) -> str:
-    """The form with dashes, as member ids have it."""
+    """Returns the UUID in the form with dashes, as in member ids."""
     text = uuid.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

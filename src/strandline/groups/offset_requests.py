@@ -19,13 +19,13 @@ from strandline.groups.topics import Topics
 from strandline.wire.records.offsets_topic import OffsetCommitKey
 
 CONSUMER_PROTOCOL: Final = "consumer"
-# Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that is not there.
+# Versions of OffsetCommit: 9 brought member epochs, and with them the error for a group that does not exist.
 _MEMBER_EPOCHS_FROM: Final = 9
 _GROUP_NOT_FOUND_FROM: Final = 9
 
 
 def _stale(member: ConsumerGroupMember) -> int:
-    """A classic member has a generation; a consumer learns its new epoch with its next heartbeat."""
+    """Returns the error for an outdated commit: a classic member has a generation, the others have an epoch."""
     return int(ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION)
 
 
@@ -39,7 +39,7 @@ def _had_already(member: ConsumerGroupMember, topic_id: bytes | None, partition:
 
 
 def _java_length(text: str) -> int:
-    """As Kafka counts: in units of UTF-16."""
+    """Returns the length as Kafka counts it, in units of UTF-16."""
     return len(text.encode("utf-16-le")) // 2
 
 
@@ -75,12 +75,13 @@ class OffsetRequests:
             raise KafkaError(_stale(late))
 
     def create_group_if_absent(self, group_id: str, now: Moment) -> None:
-        """Offsets make a group: one that commits without members is a classic group, and empty."""
+        """Creates the group of a commit without members: an empty classic group."""
         if group_id not in self._groups:
             self._groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
 
     def commit_accepted(self, group_id: str, member_id: str, now: Moment) -> None:
-        """The step after `check_commit`: the group exists from now on, and a classic member has been heard of."""
+        """Carries out the step after `check_commit`: creates the group if it is absent, and renews a classic member's
+        session."""
         group = self._groups.get(group_id)
         if group is None:
             self.create_group_if_absent(group_id, now)
@@ -88,7 +89,8 @@ class OffsetRequests:
             self._classic.heard_of(group, member_id, now)
 
     def _has_all(self, member: ConsumerGroupMember, changes: list[OffsetChanges], epoch: int) -> bool:
-        """True if the member has held the partitions since that epoch, so that nobody else can have moved them on."""
+        """Returns True if the member has held the partitions since that epoch, so that no other member can have
+        committed."""
         return all(
             _had_already(member, self._topics.topic_id(change.topic), partition, epoch)
             for change in changes
@@ -98,7 +100,8 @@ class OffsetRequests:
     def with_allowed_notes(
         self, changes: list[OffsetChanges]
     ) -> tuple[list[OffsetChanges], list[int] | None]:
-        """The offsets whose notes are short enough, and an error code for each offset; None if all of them are."""
+        """Returns the offsets whose metadata is short enough, and an error code for each offset; None instead of codes
+        if all are."""
         allowed = []
         codes: list[int] = []
         for change in changes:
@@ -114,8 +117,8 @@ class OffsetRequests:
         return allowed, codes if any(codes) else None
 
     def expiring(self, changes: list[OffsetChanges], expire_ms: int) -> CoordinatorResult:
-        """The same offsets with a time of their own to end, which few clients give: as records, in a version that has
-        no room for a topic's id."""
+        """Returns the records of offsets with an expiry time of their own, which few clients send. That version of the
+        record has no field for the topic's id."""
         return CoordinatorResult(
             entries=[
                 self._offsets.entry(
@@ -137,7 +140,7 @@ class OffsetRequests:
         generation: int,
         changes: list[OffsetChanges],
     ) -> None:
-        """The same for TxnOffsetCommit, whose members are classic ones or say their epoch as a generation."""
+        """Checks a TxnOffsetCommit. Its members are classic ones, or send their epoch as the generation."""
         late = self._late_member_in_transaction(group_id, member_id, instance_id, generation)
         if late is not None and not self._has_all(late, changes, generation):
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -148,7 +151,7 @@ class OffsetRequests:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             if generation < 0 and not member_id and instance_id is None:
-                return None  # versions before 3 do not say who commits
+                return None  # versions before 3 do not name the member
             try:
                 return self._check_consumer_commit(group, member_id, generation, _MEMBER_EPOCHS_FROM)
             except KafkaError as error:
@@ -176,7 +179,8 @@ class OffsetRequests:
         generation: int,
         version: int,
     ) -> ConsumerGroupMember | None:
-        """The member of a consumer group that commits in an earlier epoch: its partitions are checked one by one."""
+        """Returns the member of a consumer group that commits in an earlier epoch: its partitions are checked one by
+        one."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return self._check_consumer_commit(group, member_id, generation, version)
@@ -214,7 +218,8 @@ class OffsetRequests:
         return member if epoch < member.epoch else None
 
     def check_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> None:
-        """Members of consumer groups say who they are; a classic group gives its offsets to anyone."""
+        """Checks an OffsetFetch. Members of consumer groups have to name themselves; classic groups show offsets to
+        every client."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup) and (member_id is not None or member_epoch >= 0):
             member = group.members.get(member_id or "")
@@ -224,7 +229,7 @@ class OffsetRequests:
                 raise KafkaError(_stale(member))
 
     def delete(self, group_id: str, partitions: list[tuple[str, int]]) -> tuple[CoordinatorResult, list[int]]:
-        """Tombstones and an error code for each partition. Raises KafkaError for all of them."""
+        """Returns tombstones, and an error code for each partition; raises KafkaError if it concerns all of them."""
         group = self._groups.get(group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -260,7 +265,7 @@ class OffsetRequests:
             isinstance(group, ClassicGroup) and group.state == EMPTY and group.protocol_type is None
         )
         if group is None or never_joined:
-            # Nobody ever joined: each offset counts from its own commit.
+            # No member ever joined: each offset expires by the time of its own commit.
             return self._offsets.expired(
                 group_id,
                 since_ms=lambda committed: committed.commit_ms,
@@ -269,7 +274,7 @@ class OffsetRequests:
                 now_ms=now.wall_ms,
             )
         if isinstance(group, ClassicGroup) and group.state not in (EMPTY, STABLE):
-            return []  # who will subscribe to what is not known yet, also where everyone has left to come back
+            return []  # the subscriptions are not known yet, or all members have left to rejoin
         subscribed = self._subscribed(group)
         is_empty = group.state == EMPTY
         empty_since_ms = group.state_since_ms if isinstance(group, ClassicGroup) else -1

@@ -1,10 +1,11 @@
 """Committed offsets by group, topic and partition, until they expire.
 
-1. A commit gets its response after its records are written. A later commit of a partition replaces an earlier one.
-2. An offset that is committed in a transaction is pending until the marker: a commit makes it the group's, unless
-   another commit was written after it; an abort forgets it. Meanwhile the partition's offset is not stable.
-3. An offset expires `offsets.retention.minutes` after its group became empty, or, in a group that lives, after its last
-   commit if nobody subscribes to its topic.
+1. The response to a commit comes after its records are written. A later commit of a partition replaces an earlier one.
+2. An offset that is committed in a transaction is pending until the marker: a commit marker makes it the group's
+   offset, unless another commit was written after it; an abort marker drops it. Meanwhile the partition's offset is not
+   stable.
+3. An offset expires `offsets.retention.minutes` after its group became empty or, in a group with members, after its
+   last commit if no member subscribes to its topic.
 4. An offset belongs to a topic and not to its name: consumers of a topic that is created again begin again.
 """
 
@@ -20,7 +21,7 @@ from strandline.wire.records.offsets_topic import OffsetCommitKey, OffsetCommitV
 class _TopicOffsets:
     """The offsets of one topic that a group has committed.
 
-    The latest commit stays as it came until somebody reads it, for most are replaced by the next one before.
+    The latest commit stays encoded until it is read: most are replaced by the next commit before that.
     """
 
     __slots__ = ("_by_partition", "_latest")
@@ -50,8 +51,8 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, _TopicOffsets]] = {}
-        # By producer, with the order in which they were written; the offset is None once a later commit has taken its
-        # place.
+        # Pending offsets by producer, with the order in which they were written; None once a later commit has replaced
+        # one.
         self._pending: dict[int, dict[OffsetKey, tuple[int, GroupOffset | None]]] = {}
         self._order = 0
 
@@ -75,16 +76,16 @@ class GroupOffsets:
         return list(self._by_group)
 
     def count(self) -> int:
-        """How many offsets are committed."""
+        """Returns the number of committed offsets."""
         return sum(len(mine.by_partition()) for topics in self._by_group.values() for mine in topics.values())
 
     def topics(self) -> list[str]:
-        """The topics that have offsets, committed or pending."""
+        """Returns the topics that have offsets, committed or pending."""
         pending = {topic for mine in self._pending.values() for _, topic, _ in mine}
         return sorted(pending.union(*self._by_group.values()))
 
     def groups_with(self, topic: str) -> list[str]:
-        """The groups that have offsets of a topic, committed or pending."""
+        """Returns the groups that have offsets of a topic, committed or pending."""
         pending = [place[0] for mine in self._pending.values() for place in mine if place[1] == topic]
         committed = [group_id for group_id, topics in self._by_group.items() if topic in topics]
         return list(dict.fromkeys(committed + pending))
@@ -98,7 +99,7 @@ class GroupOffsets:
             mine[changes.group_id, changes.topic, partition] = (self._order, committed)
 
     def pending_of(self, producer_id: int) -> list[OffsetKey]:
-        """The offsets that a commit of this producer's transaction would change."""
+        """Returns the offsets that a commit of this producer's transaction would change."""
         mine = self._pending.get(producer_id, {})
         return [place for place, (_, committed) in mine.items() if committed is not None]
 
@@ -138,7 +139,7 @@ class GroupOffsets:
         mine.put(changes)
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: int = -1) -> None:
-        """`producer_id` is of the transaction that the record belongs to."""
+        """Applies a record; `producer_id` is that of the transaction to which it belongs."""
         place = (key.group, key.topic, key.partition)
         if value is None:
             self._forget(place)
@@ -185,7 +186,7 @@ class GroupOffsets:
         )
 
     def tombstones(self, group_id: str, topics: Collection[str] | None = None) -> list[Entry]:
-        """Records that delete a group's offsets, of these topics or of all."""
+        """Returns records that delete a group's offsets, of these topics or of all."""
         chosen = self.of_group(group_id)
         deleted = list(chosen) if topics is None else [topic for topic in topics if topic in chosen]
         places = [(group_id, topic, partition) for topic in deleted for partition in chosen[topic]]
@@ -196,8 +197,8 @@ class GroupOffsets:
         ]
 
     def former(self, topic: str, topic_id: bytes) -> list[Entry]:
-        """Records that delete the offsets of earlier topics of this name. Where a transaction is open its end decides
-        first: it may be one of the present topic."""
+        """Returns records that delete the offsets of earlier topics of this name. An offset that is pending in a
+        transaction stays until the marker: it may be one of the present topic."""
         return [
             Entry(OffsetCommitKey(group=group_id, topic=topic, partition=partition), None)
             for group_id, topics in self._by_group.items()

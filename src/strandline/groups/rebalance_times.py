@@ -1,8 +1,8 @@
-"""How often groups rebalanced and how long that took, as counters of the node.
+"""Counters of the node: how often groups rebalanced, and how long that took.
 
-A rebalance begins with the first change that makes members move, and is complete when everyone has what it should have:
-in a classic group when the assignment is told, in a consumer group when all members have reached the target's epoch.
-Changes that come meanwhile make it longer, not more.
+A rebalance begins with the first change that moves partitions. It is complete in a classic group when the assignment is
+sent, in a consumer group when all members have reached the target's epoch. Changes in the meantime prolong it, and do
+not count as another rebalance.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ class RebalanceTimes:
             self._counters.raise_to(LONGEST_MS, took_ms)
 
     def forget(self, group_id: str) -> None:
-        """The group has nobody left who could complete it."""
+        """Forgets the rebalance of a group without members, which cannot complete it."""
         self._since.pop(group_id, None)

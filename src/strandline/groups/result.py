@@ -1,7 +1,7 @@
 """The decision of a coordinator's core: responses to send, records to write, and the change that they make.
 
 The shell sends `responses` at once, unless there are records: then it appends those as one batch, applies them, and
-sends the responses when they are committed. `on_written` comes back to the core through `written` or `write_failed`.
+sends the responses when they are committed. `on_written` is handed back to the core by `written` or `write_failed`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from strandline.base.tokens import Token
 from strandline.groups.committed_offset import OffsetChanges
 from strandline.wire.schema import Message
 
-# The response to a request: a message, or anything with an `error_code` that says what became of the records.
+# The response to a request: a message, or an object whose `error_code` says whether the records were written.
 ResponseValue = Any
 
 
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 class WrittenChange(Enum):
-    """The kinds of change after whose writing the core has something to do."""
+    """The kinds of change that need another step of the core once they are written."""
 
     ASSIGNMENT = auto()
     """The leader of a classic group has decided its assignment."""
@@ -42,7 +42,7 @@ class WrittenChange(Enum):
 
 
 class OnWritten(NamedTuple):
-    """The change that the core hears of again when the records of a result are written, or cannot be."""
+    """The change that the shell hands back to the core when the records of a result are written, or cannot be."""
 
     change: WrittenChange
     group_id: str
@@ -64,9 +64,9 @@ class CoordinatorResult:
         self.responses: list[tuple[Token, ResponseValue]] = [] if responses is None else responses
         self.entries: list[Entry] = [] if entries is None else entries
         self.on_written = on_written
-        # Members whose session ended: group and member.
+        # The members whose session ended, by group and member id.
         self.expired: list[tuple[str, str]] = []
-        # Committed offsets beside the records: they are many, and written by hand.
+        # Committed offsets, apart from the other records: they are many, and encoded by hand.
         self.commits: list[OffsetChanges] = [] if commits is None else commits
 
     @property
@@ -75,6 +75,6 @@ class CoordinatorResult:
         return bool(self.entries or self.commits)
 
     def respond_to(self, token: Token, response: ResponseValue) -> CoordinatorResult:
-        """Adds the response to a request that waits, and returns itself."""
+        """Adds the response to a waiting request; returns this result."""
         self.responses.append((token, response))
         return self

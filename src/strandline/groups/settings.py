@@ -1,4 +1,4 @@
-"""The broker's configuration as far as a group coordinator needs it."""
+"""The part of the broker's configuration that a group coordinator needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GroupSettings:
     new_member_join_timeout_ms: int
     offset_metadata_size_max: int
     offsets_retention_ms: int
-    consumer_times: Callable[[str], ConsumerTimes]  # of a group: each may have its own
+    consumer_times: Callable[[str], ConsumerTimes]  # the settings of a group, each of which may have its own
     consumer_group_size_max: int
     consumer_assignors: tuple[str, ...]
     migration_policy: str

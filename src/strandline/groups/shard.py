@@ -2,8 +2,8 @@
 
 A method looks at the state and returns a `CoordinatorResult`: responses and records. The written state changes only by
 `apply`, which the shell calls for each record that it has appended, and in a loop when it loads the partition after a
-failover. The state of a classic group that is only in memory (who waits, who has been given an id) is lost with its
-coordinator, as in Kafka: members find the new one and join again.
+failover. The state of a classic group that is only in memory (waiting requests, new member ids) is lost with its
+coordinator, as in Kafka: members find the new coordinator and join again.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class GroupShard:
             self.migration, self.consumer, self.timers, topics
         )
         self.groups: dict[str, Group] = {}
-        # Classic groups that take the place of empty consumer groups once the tombstones of those are written.
+        # Classic groups that replace empty consumer groups once the tombstones of those are written.
         self._classic_in_place: dict[str, ClassicGroup] = {}
         self.offsets = GroupOffsets()
         self.offset_requests = OffsetRequests(settings, topics, self.groups, self.offsets, self.classic)
 
-    # The written state
+    # State of the log
 
     def apply(self, key: Message, value: Message | None) -> None:
         match key:
@@ -88,7 +88,8 @@ class GroupShard:
                 self._apply_consumer(key, value)
 
     def _apply_classic(self, group_id: str, value: records.GroupMetadataValue | None) -> None:
-        """On the coordinator that wrote it the group in memory is ahead of its record; elsewhere this makes it."""
+        """Applies the record of a classic group. On the coordinator that wrote it the group exists already, with newer
+        state; on others this creates it."""
         group = self.groups.get(group_id)
         if value is None:
             if isinstance(group, ClassicGroup):
@@ -105,7 +106,7 @@ class GroupShard:
     def _apply_consumer(self, key: Message, value: Message | None) -> None:
         group_id = getattr(key, "group_id", None)
         if group_id is None:
-            return  # written by a newer version
+            return  # a newer broker wrote this kind of record
         group = self.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             if value is None:
@@ -119,7 +120,8 @@ class GroupShard:
         group.apply(key, value)
 
     def replay(self, key: Message, value: Message | None, producer_id: int = -1) -> None:
-        """`apply` while loading: a later record of a classic group replaces what an earlier one consumer_records."""
+        """Applies a record while the shard loads: a later record of a classic group replaces the group of an earlier
+        one."""
         if producer_id >= 0:
             assert isinstance(key, records.OffsetCommitKey), "only offsets are written in transactions"
             assert value is None or isinstance(value, records.OffsetCommitValue)
@@ -130,13 +132,13 @@ class GroupShard:
         self.apply(key, value)
 
     def end_transaction(self, producer_id: int, is_commit: bool, now: Moment) -> None:
-        """A marker is written: the producer's pending offsets count, or are forgotten."""
+        """Applies a marker: the producer's pending offsets are committed or dropped."""
         self.offsets.end_transaction(producer_id, is_commit)
 
     def loaded(self, now: Moment) -> None:
         for group_id in self.offsets.groups():
             if group_id not in self.groups:
-                # Committed without members, or by members that left no other trace: still a group for those who list.
+                # The group has offsets and no record: ListGroups shows it all the same.
                 self.groups[group_id] = ClassicGroup(group_id=group_id, state_since_ms=now.wall_ms)
         for group in self.groups.values():
             if not isinstance(group, ClassicGroup):
@@ -144,9 +146,9 @@ class GroupShard:
                 continue
             self.classic.loaded(group, now)
             if group.members and group.leader is None:
-                # It was a consumer group just before: some of its partitions may be nobody's.
+                # It was a consumer group just before, and some of its partitions may have no owner.
                 result = self.classic.rebalance(group, now)
-                assert not result.has_records, "nobody has rejoined yet"
+                assert not result.has_records, "no member has rejoined yet"
                 assert not result.responses
 
     # Requests of the classic protocol
@@ -249,7 +251,7 @@ class GroupShard:
         return result.respond_to(token, response)
 
     def consumer_joins(self, joins: list[Join], now: Moment) -> CoordinatorResult | None:
-        """Several members that join one group at the same moment; None where each has to be planned by itself."""
+        """Joins several members to one group at the same moment; returns None if each has to be planned by itself."""
         group_id = joins[0].request.group_id
         group = self.groups.get(group_id) or ConsumerGroup(group_id)
         if not isinstance(group, ConsumerGroup) or not self.consumer.can_join_together(group, joins):
@@ -263,7 +265,7 @@ class GroupShard:
     def _consumer_group_for(
         self, request: ConsumerGroupHeartbeatRequest, result: CoordinatorResult, now: Moment
     ) -> ConsumerGroup:
-        """The group, or the one that a classic group becomes; the records of that go to `result`."""
+        """Returns the consumer group, perhaps a new one in place of a classic group, whose records go to `result`."""
         group = self.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup):
             return group
@@ -304,7 +306,7 @@ class GroupShard:
     # Writes and time
 
     def written(self, on_written: OnWritten, now: Moment) -> CoordinatorResult:
-        """The records of a change are committed."""
+        """Carries out the next step after the records of a change are committed."""
         group = self.groups.get(on_written.group_id)
         match on_written.change:
             case WrittenChange.ASSIGNMENT:
@@ -321,7 +323,7 @@ class GroupShard:
                 if isinstance(group, ConsumerGroup):
                     self._note_completion(group, now)
             case WrittenChange.CLASSIC_IN_PLACE:
-                pass  # it was put in place when the tombstones were applied
+                pass  # it replaced the consumer group when the tombstones were applied
             case _:
                 assert_never(on_written.change)
         return CoordinatorResult()
@@ -334,7 +336,8 @@ class GroupShard:
                 self.times.complete(group.group_id, now)
 
     def write_failed(self, on_written: OnWritten, code: int, now: Moment) -> CoordinatorResult:
-        """The records of a change could not be appended, or were not committed in time."""
+        """Carries out the next step after the records of a change could not be appended, or were not committed in
+        time."""
         group = self.groups.get(on_written.group_id)
         self.classic_member_requests.downgraded.pop(on_written.group_id, None)
         match on_written.change:
@@ -342,10 +345,10 @@ class GroupShard:
                 if isinstance(group, ClassicGroup):
                     return self.classic.assignment_not_written(group, on_written, code, now)
             case WrittenChange.DOWNGRADE if isinstance(group, ClassicGroup):
-                # It is in the log, and only nobody has confirmed it in time.
+                # The records are in the log, though the high watermark did not pass them in time.
                 return self._rebalance_downgraded(group, now)
             case WrittenChange.UPGRADE if isinstance(group, ConsumerGroup):
-                # It is in the log here too: its members have their sessions, as if it were confirmed.
+                # The records are in the log here too: the sessions of the members begin, as if they were committed.
                 self.consumer.loaded(group, now)
                 self.consumer.watch_again(group, now)
             case (
@@ -363,7 +366,8 @@ class GroupShard:
         return CoordinatorResult()
 
     def _classic_not_in_place(self, group_id: str, code: int) -> CoordinatorResult:
-        """The consumer group stays, so the member that would have begun the classic one has to join again."""
+        """Responds after the consumer group could not be replaced: the member that would have begun the classic group
+        has to join again."""
         result = CoordinatorResult()
         abandoned = self._classic_in_place.pop(group_id, None)
         if abandoned is not None:
@@ -380,7 +384,8 @@ class GroupShard:
         return self.classic.rebalance(group, now)
 
     def waiting_members(self) -> list[tuple[Token, Struct]]:
-        """Requests that wait for a rebalance, with the response that each would get; the coordinator is going away."""
+        """Returns the requests that wait for a rebalance, with empty responses to them, for when this broker stops to
+        be the coordinator."""
         found: list[tuple[Token, Struct]] = []
         for group in self.groups.values():
             for member in group.members.values() if isinstance(group, ClassicGroup) else ():
@@ -391,9 +396,10 @@ class GroupShard:
         return found
 
     def expire(self, now: Moment) -> list[CoordinatorResult]:
-        """The results of deadlines that have passed."""
+        """Returns the results of deadlines that have passed."""
         results = []
-        # Together: each removal is planned on the group as it is written, which knows nothing of the others yet.
+        # Members of a group are removed together: a plan rests on the written group, which does not contain other
+        # removals yet.
         gone: dict[str, dict[str, None]] = {}
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
@@ -415,7 +421,7 @@ class GroupShard:
         return results
 
     def expire_offsets(self, now: Moment) -> CoordinatorResult:
-        """Tombstones of offsets that have expired, and of empty groups without offsets."""
+        """Returns tombstones of expired offsets, and of empty groups without offsets."""
         result = CoordinatorResult()
         for group_id in self.offsets.groups():
             result.entries += self.offset_requests.expired(group_id, now)
@@ -437,9 +443,10 @@ class GroupShard:
         )
 
     def offsets_without_topic(self) -> CoordinatorResult:
-        """Tombstones of offsets of topics that went while there was no coordinator, or it could not write.
+        """Returns tombstones of the offsets of topics that were deleted while there was no coordinator, or while it
+        could not write.
 
-        Others may have been created under the same names since.
+        Topics with the same names may have been created since.
         """
         result = CoordinatorResult()
         for topic in self.offsets.topics():
@@ -451,7 +458,7 @@ class GroupShard:
         return result
 
     def delete_group(self, group_id: str) -> tuple[CoordinatorResult, int]:
-        """Tombstones of an empty group and its offsets, and the error code of the response."""
+        """Returns the tombstones of an empty group and its offsets, and the error code of the response."""
         group = self.groups.get(group_id)
         if group is None and not self.offsets.of_group(group_id):
             return CoordinatorResult(), ErrorCode.GROUP_ID_NOT_FOUND

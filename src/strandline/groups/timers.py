@@ -1,7 +1,7 @@
 """Deadlines by name. Scheduling a name again replaces its deadline; order among equals is that of scheduling.
 
-Most are put off again and again and never met: a session's with every heartbeat and every commit. One that is put off
-stays in the heap where it was, and moves to its new place when its turn comes there.
+Most deadlines are put off again and again and never reached: that of a session with every heartbeat and every commit. A
+deadline that is put off stays at its old place in the heap, and moves when it is taken out there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class _Deadline:
 
     at: float
     sequence: int
-    # Where it stands in the heap: at its time, or before.
+    # The time at which the deadline stands in the heap: its own, or an earlier one.
     queued_at: float
     queued_as: int
 
@@ -47,11 +47,12 @@ class Timers:
         return key in self._deadlines
 
     def next_deadline(self) -> float | None:
-        """When to look: at the next deadline, or at one that was cancelled or put off."""
+        """Returns when to call `due`: at the next deadline, or at one that was cancelled or put off."""
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> Iterator[TimerKey]:
-        """Takes the deadlines that have passed, one at a time: what the caller does may add or cancel others."""
+        """Takes the deadlines that have passed, one at a time, because the caller may add or cancel others in
+        between."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, sequence, key = heap[0]

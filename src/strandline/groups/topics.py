@@ -9,7 +9,7 @@ from typing import Protocol
 class Topics(Protocol):
     @property
     def version(self) -> int:
-        """Another number whenever anything about topics changed."""
+        """A number that changes with every change of topics."""
         ...
 
     def names(self) -> Iterable[str]: ...
@@ -17,16 +17,16 @@ class Topics(Protocol):
     def topic_id(self, name: str) -> bytes | None: ...
 
     def name(self, topic_id: bytes) -> str:
-        """Empty if there is no such topic."""
+        """Returns the topic's name; empty if there is no such topic."""
         ...
 
     def partition_count(self, name: str) -> int:
-        """0 if there is no such topic."""
+        """Returns the number of partitions; 0 if there is no such topic."""
         ...
 
 
 class DescribableTopics:
-    """The topics that somebody may describe: a regular expression of theirs finds no others."""
+    """The topics that a client may describe: its regular expressions match no others."""
 
     def __init__(self, topics: Topics, may_describe: Callable[[str], bool]) -> None:
         self._may_describe = may_describe

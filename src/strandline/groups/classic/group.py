@@ -56,12 +56,14 @@ class ClassicGroup:
     leader: str | None = None
     members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)  # instance id to member id
-    pending_members: dict[str, None] = field(default_factory=dict)  # given an id, not joined with it yet
+    pending_members: dict[str, None] = field(
+        default_factory=dict
+    )  # members that were sent an id and have not joined with it yet
     pending_sync: dict[str, None] = field(default_factory=dict)
-    has_new_member: bool = False  # someone came while a new group was waiting for more
-    initial_left_ms: int = 0  # how much longer a new group may wait
+    has_new_member: bool = False  # a member joined while a new group was waiting for more
+    initial_left_ms: int = 0  # the time that a new group may still wait
     state_since_ms: int = -1
-    # Counted rather than looked for: a group of many members is asked at each of their requests.
+    # These are counted as members change: a group of many members reads them at each request of each member.
     joined_count: int = 0  # members that wait for the others to join
     supporters: dict[str, int] = field(default_factory=dict)  # by protocol
 
@@ -82,7 +84,7 @@ class ClassicGroup:
             self.static_members[member.instance_id] = member.member_id
 
     def await_join(self, member: ClassicGroupMember, token: Token | None) -> None:
-        """The member waits for the others, or, without a token, no longer does."""
+        """Notes that the member waits for the others to join; without a token it no longer waits."""
         self.joined_count += (token is not None) - (member.join_token is not None)
         member.join_token = token
 
@@ -108,7 +110,8 @@ class ClassicGroup:
             self.leader = next(iter(self.members), None)
 
     def replace_static(self, instance_id: str, new_member_id: str) -> ClassicGroupMember:
-        """The member with this instance id under a new member id; whoever waits under the old one was fenced."""
+        """Gives the member with this instance id a new member id. A request that waits under the old id was fenced
+        before."""
         old_member_id = self.static_members[instance_id]
         member = self.members.pop(old_member_id)
         member.member_id = new_member_id
@@ -153,7 +156,7 @@ class ClassicGroup:
         return self.supporters.get(name, 0) == len(self.members)
 
     def common_protocols(self) -> list[str]:
-        """Those that every member supports, in the first member's order."""
+        """Returns the protocols that every member supports, in the first member's order."""
         first = next(iter(self.members.values()), None)
         return [] if first is None else [name for name, _ in first.protocols if self._is_common(name)]
 
@@ -202,7 +205,7 @@ class ClassicGroup:
     # Records
 
     def to_record(self, assignments: dict[str, bytes]) -> GroupMetadataValue:
-        """The record of a generation that is decided; `assignments` is by member id."""
+        """Returns the record of a generation that is decided; `assignments` is by member id."""
         members = tuple(
             MemberMetadata(
                 member_id=member.member_id,
@@ -226,7 +229,7 @@ class ClassicGroup:
         )
 
     def apply_assignments(self, value: GroupMetadataValue) -> None:
-        """A generation is decided: its record has the assignment of each member."""
+        """Takes over the assignment of each member from the record of a generation."""
         for saved in value.members:
             member = self.members.get(saved.member_id)
             if member is not None:

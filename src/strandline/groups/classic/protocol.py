@@ -2,13 +2,13 @@
 
 Rules:
 1. A rebalance waits for every member to rejoin, at most for the longest rebalance timeout; dynamic members that did not
-   are removed. A new group waits `group.initial.rebalance.delay.ms`, longer while members keep coming.
+   rejoin are removed. A new group waits `group.initial.rebalance.delay.ms`, longer while members keep coming.
 2. A dynamic member gets its id first and joins with it (KIP-394), so that a lost response leaves no ghost.
-3. Only the leader's SyncGroup decides the assignment. It is written before anyone is told; if the write fails everyone
-   rejoins.
+3. Only the leader's SyncGroup decides the assignment. It is written before any member gets it; if the write fails, all
+   members rejoin.
 4. A member that misses its session timeout is removed; so is one that does not sync within the rebalance timeout.
-5. A static member (KIP-345) that comes back keeps its assignment without a rebalance, and fences whoever holds its
-   place under the old member id.
+5. A static member (KIP-345) that joins again with its instance id gets a new member id and keeps its assignment,
+   without a rebalance. A process that still uses the old member id is fenced.
 6. While a group rebalances, commits and heartbeats of the old generation get REBALANCE_IN_PROGRESS.
 """
 
@@ -120,7 +120,7 @@ class ClassicGroupProtocol(ClassicRebalance):
         if group.state == PREPARING_REBALANCE:
             return self._update(group, member, request, token, now, result)
         if group.state == COMPLETING_REBALANCE and unchanged:
-            # The response to the same JoinGroup was lost: it gets it again.
+            # The response to the same JoinGroup was lost: the member gets it again.
             return result.respond_to(token, self._joined(group, member))
         if group.state == STABLE and unchanged and group.leader != member_id:
             return result.respond_to(token, self._joined(group, member))
@@ -154,7 +154,8 @@ class ClassicGroupProtocol(ClassicRebalance):
         if not group.members:
             group.protocol_type = request.protocol_type
         group.add(member)
-        # It cannot send heartbeats while it waits, and a broken connection is not noticed: its wait is bounded.
+        # The member cannot send heartbeats while it waits, and a broken connection is not noticed: so its wait is
+        # bounded.
         self._expect_heartbeat(group, member_id, self.settings.new_member_join_timeout_ms, now)
         return self._rebalance_or_complete(group, now, result)
 
@@ -171,7 +172,8 @@ class ClassicGroupProtocol(ClassicRebalance):
         member.rebalance_timeout_ms = _rebalance_timeout(request)
         member.session_timeout_ms = request.session_timeout_ms
         if member.join_token is not None:
-            # The same member asks on another connection; the earlier request is not waited for any more.
+            # The same member has sent the request again on another connection; nobody waits for the response to the
+            # earlier one.
             result.respond_to(member.join_token, join_refused(member.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
         group.await_join(member, token)
         return self._rebalance_or_complete(group, now, result)
@@ -212,15 +214,16 @@ class ClassicGroupProtocol(ClassicRebalance):
         token: Token,
         result: CoordinatorResult,
     ) -> CoordinatorResult:
-        """Comes back within its session: same place, same assignment, no rebalance."""
+        """Responds to a static member that came back within its session: it keeps its assignment, without a
+        rebalance."""
         assignments = {m.member_id: m.assignment for m in group.members.values()}
         result.entries.append(Entry(GroupMetadataKey(group=group.group_id), group.to_record(assignments)))
         response = self._joined(group, member)
         if caller.api_version >= SKIPS_ASSIGNMENT_FROM:
-            # A leader learns who is in the group but must not assign again (KIP-814).
+            # The leader gets the list of members but must not assign again (KIP-814).
             response.skip_assignment = group.leader == member.member_id
         else:
-            # An older client must not think that it leads, or it would assign again.
+            # An older client must not learn that it leads, or it would assign again.
             response.leader = old_leader or ""
             response.members = ()
         return result.respond_to(token, response)
@@ -355,14 +358,14 @@ class ClassicGroupProtocol(ClassicRebalance):
             member = group.members[member_id]
             waits = member.join_token is not None if not member.is_new else False
             if waits or member.sync_token is not None:
-                return result  # a member that waits for us has not missed a heartbeat
+                return result  # a member that waits for a response has not missed a heartbeat
             self._remove(group, member, result)
             result.expired.append((group.group_id, member_id))
             return self._after_removal(group, now, result)
         return result
 
     def heard_of(self, group: ClassicGroup, member_id: str, now: Moment) -> None:
-        """Renews the session of a member that has committed: a commit is as good as a heartbeat."""
+        """Renews the session of a member that has committed: a commit counts as a heartbeat."""
         self._expect_heartbeat(group, member_id, group.members[member_id].session_timeout_ms, now)
 
 
@@ -371,5 +374,5 @@ def _protocols(request: JoinGroupRequest) -> tuple[tuple[str, bytes], ...]:
 
 
 def _rebalance_timeout(request: JoinGroupRequest) -> int:
-    """Version 0 had no rebalance timeout of its own."""
+    """Returns the rebalance timeout; in version 0 it is the session timeout."""
     return request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms

@@ -1,4 +1,5 @@
-"""How a classic group rebalances: waits for its members, begins a generation, tells assignments, loses members."""
+"""The rebalance of a classic group: it waits for its members, begins a generation, sends assignments, removes
+members."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ class ClassicRebalance:
                 group.remove(member.member_id)
                 self._timers.cancel((SESSION, group.group_id, member.member_id))
         if not group.elect_joined_leader() and group.members:
-            # Only static members that have not come back: wait for them, or for their sessions to end.
+            # Only static members are left, which have not come back: wait for them, or for their sessions to end.
             self._timers.schedule((JOIN, group.group_id), now.after_ms(group.rebalance_timeout_ms))
             return result
         group.begin_generation(now.wall_ms)
@@ -183,7 +184,7 @@ class ClassicRebalance:
     def _after_fewer_expected(
         self, group: ClassicGroup, now: Moment, result: CoordinatorResult
     ) -> CoordinatorResult:
-        """Completes a rebalance that only waited for a member which is gone now and had not joined yet."""
+        """Completes a rebalance that only waited for the member that is gone now."""
         if group.state == PREPARING_REBALANCE and group.has_all_joined and group.previous_state != EMPTY:
             return self._complete_join(group, now, result)
         return result
@@ -192,7 +193,7 @@ class ClassicRebalance:
         self._timers.schedule((SESSION, group.group_id, member_id), now.after_ms(timeout_ms))
 
     def rebalance(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
-        """For a reason of the coordinator's own."""
+        """Begins a rebalance for which no member has asked."""
         return (
             self._begin_rebalance(group, now, CoordinatorResult())
             if group.can_rebalance
@@ -206,7 +207,7 @@ class ClassicRebalance:
             self._timers.cancel((SESSION, group.group_id, member_id))
 
     def loaded(self, group: ClassicGroup, now: Moment) -> None:
-        """The group came from the log: its members get their whole session to be heard of."""
+        """Begins the sessions of a group that was loaded from the log: each member has its whole session timeout."""
         for member in group.members.values():
             self._expect_heartbeat(group, member.member_id, member.session_timeout_ms, now)
 

@@ -10,16 +10,16 @@ _VERSION_MAX = 3
 
 
 def parse_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """A newer version than is known is read as the newest known, as its authors promised (KIP-429)."""
+    """Reads a subscription; a newer version than is known is read as the newest known one, as KIP-429 promises."""
     version = int.from_bytes(metadata[:2], "big", signed=True)
     if len(metadata) < 2 or version < 0:
-        raise DecodeError("no version of the consumer protocol")
+        raise DecodeError("the subscription has no version of the consumer protocol")
     return decode(ConsumerProtocolSubscription, min(version, _VERSION_MAX), metadata, 2)
 
 
 def subscribed_topics(group: ClassicGroup) -> set[str] | None:
-    """None where they cannot be known: another protocol type, bytes that do not follow it, or nobody there yet of those
-    that are to come."""
+    """Returns the topics that members subscribe to. None if they are not known: another protocol type, bytes that
+    cannot be read, or members that have not joined yet."""
     if not group.members:
         return set() if group.state == EMPTY else None
     if group.protocol_type != "consumer" or group.protocol is None:

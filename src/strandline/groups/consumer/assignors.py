@@ -1,8 +1,9 @@
-"""The server-side assignors of KIP-848: which member should have which partitions. Pure functions of plain values.
+"""The server-side assignors of KIP-848: they say which member should have which partitions. They are pure functions.
 
-- `uniform`: every member has as many partitions as the others, give or take one where all want the same topics, and
-  keeps what it has as far as that allows.
-- `range`: of each topic every member gets a contiguous range, so that equal partitions of several topics meet.
+- `uniform`: every member gets as many partitions as the others, or one more, where all subscribe to the same topics,
+  and keeps the partitions it has as far as that allows.
+- `range`: every member gets a contiguous range of each topic, so that partition p of several topics goes to the same
+  member.
 """
 
 from __future__ import annotations
@@ -63,19 +64,20 @@ def _even_targets(
     topics: list[bytes],
     counts: Mapping[bytes, int],
 ) -> Targets:
-    """Where all want the same. Only members whose share changes are looked at one partition at a time: when a large
-    group comes together, this runs once for each of its members."""
+    """Returns the targets where all members subscribe to the same topics. It goes through single partitions only for
+    members whose share changes, because it runs once for each member that joins a large group."""
     targets = {member: wishes[member].target for member in members}
     free = _not_given(targets.values(), topics, counts)
     if free is None:
-        # Partitions that are gone or doubled, topics nobody wants any more: what is left of it is the beginning.
+        # Some targets have partitions that are gone or have two owners, or topics without subscribers: begin with the
+        # rest.
         kept = _kept(members, wishes, counts)
         targets = {member: _by_topic(kept[member]) for member in members}
         free = _not_given(targets.values(), topics, counts)
-        assert free is not None, "what is kept exists once"
+        assert free is not None, "each retained partition exists and has one owner"
     sizes = [sum(map(len, target.values())) for target in targets.values()]
     share, extra = divmod(len(free) + sum(sizes), len(members))
-    # Those that have more than their share are the ones that may keep one more.
+    # The members with the most partitions are those that get one more than the share.
     order = sorted(range(len(members)), key=sizes.__getitem__, reverse=True)
     quotas = [share] * len(members)
     for number in order[:extra]:
@@ -101,7 +103,7 @@ def _even_targets(
 def _not_given(
     targets: Iterable[Partitions], topics: list[bytes], counts: Mapping[bytes, int]
 ) -> list[tuple[bytes, int]] | None:
-    """The partitions that nobody has yet; None if a member has one that it must not keep."""
+    """Returns the partitions without an owner; None if a member has one that it must not keep."""
     given: dict[bytes, list[int]] = {topic: [] for topic in topics}
     for target in targets:
         for topic, indexes in target.items():
@@ -125,7 +127,8 @@ _Held = dict[str, list[tuple[bytes, int]]]
 
 
 def _kept(members: list[str], wishes: Mapping[str, AssignableMember], counts: Mapping[bytes, int]) -> _Held:
-    """The partitions of each member that still exist and that it still subscribes to; one of two owners keeps each."""
+    """Returns the partitions of each member that still exist and that it still subscribes to; of two owners the first
+    keeps a partition."""
     taken: set[tuple[bytes, int]] = set()
     held: _Held = {}
     for member in members:
@@ -156,7 +159,7 @@ def _share_by_wish(
     free.sort(key=lambda partition: (len(subscribers[partition[0]]), partition))
     for topic, partitions in groupby(free, key=lambda partition: partition[0]):
         shares.give(topic, [index for _, index in partitions], subscribers[topic])
-    # Each move lowers the sum of squares of what members have, so this ends.
+    # Each move lowers the sum of the squares of the members' sizes, so this ends.
     while sum(shares.level(topic, subscribers[topic]) for topic in sorted(subscribers)):
         pass
     held.update(shares.held())
@@ -173,7 +176,7 @@ class _Shares:
                 self._indexes[member].setdefault(topic, []).append(index)
 
     def give(self, topic: bytes, free: list[int], subscribers: list[str]) -> None:
-        """Each to whoever has least."""
+        """Gives each partition to the subscriber that has the fewest."""
         takers = [(self._sizes[member], member) for member in subscribers]
         heapify(takers)
         for index in free:
@@ -183,7 +186,8 @@ class _Shares:
             heapreplace(takers, (size + 1, taker))
 
     def level(self, topic: bytes, subscribers: list[str]) -> int:
-        """Moves partitions of a topic from who has most to who has least of all topics; how many it moved."""
+        """Moves partitions of a topic from the members with the most partitions to those with the fewest; returns how
+        many."""
         sizes = self._sizes
         givers = [(-sizes[member], member) for member in subscribers if self._indexes[member].get(topic)]
         takers = [(sizes[member], member) for member in subscribers]

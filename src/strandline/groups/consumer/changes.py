@@ -1,4 +1,4 @@
-"""Plans of changes in a consumer group: its epoch, the target assignment, and the members' next steps."""
+"""Plans changes of a consumer group: its epoch, the target assignment, and the members' next steps."""
 
 from __future__ import annotations
 
@@ -110,8 +110,9 @@ class ConsumerChanges:
     def plan_joins(
         self, group: ConsumerGroup, newcomers: list[ConsumerGroupMember], topics: Topics, now: Moment
     ) -> tuple[list[Entry], list[ConsumerGroupMember]]:
-        """Members that come at the same moment, none of them static or with a regular expression: one epoch and one
-        assignment for all of them, where one after the other would take from each what the next one gets."""
+        """Plans one epoch and one assignment for several members that join at the same moment. Planned one after the
+        other, each would get partitions that the next one takes away. None of them is static or has a regular
+        expression."""
         group_id = group.group_id
         entries = [consumer_records.member_entry(group_id, requested) for requested in newcomers]
         members = dict(group.members)
@@ -123,7 +124,7 @@ class ConsumerChanges:
         self._times.begin(group_id, now)
         placed = []
         for requested in newcomers:
-            # Nobody is given what another of them is given too: a target has each partition once.
+            # A target has each partition once, so no two of these members get the same one.
             subscribed = _topic_ids(frozenset(requested.topic_names), topics)
             target = targets[requested.member_id]
             member = reconcile(_owners(group), requested, epoch, target, subscribed, True, None)
@@ -140,7 +141,8 @@ class ConsumerChanges:
         topics: Topics,
         now: Moment,
     ) -> MemberChange:
-        """Most heartbeats: nobody wants anything else than before, so only the member itself is looked at."""
+        """Plans the heartbeat of a member where no subscription has changed, as in most heartbeats: only the member is
+        looked at."""
         if known is requested and known.state == STABLE and known.epoch == group.assignment_epoch:
             return MemberChange([], known, False)
         placed = reconcile(
@@ -166,7 +168,7 @@ class ConsumerChanges:
         now: Moment,
         entries: list[Entry],
     ) -> dict[str, ResolvedRegex]:
-        """Which topics each regular expression matches; looked at again when topics have changed."""
+        """Returns the topics that each regular expression matches, and matches again when topics have changed."""
         used = {member.topic_regex for member in members.values() if member.topic_regex}
         resolved = {regex: found for regex, found in group.regexes.items() if regex in used}
         for regex in group.regexes:
@@ -193,14 +195,15 @@ class ConsumerChanges:
         topics: Topics,
         entries: list[Entry],
     ) -> int:
-        """The group's epoch, one more if what members want or the topics they want have changed."""
+        """Returns the group's epoch: one more than before if subscriptions or the topics in them have changed."""
         metadata_hash = group.metadata_hash
         if subscription_changed or group.seen_topics_version != topics.version:
             wishes = {(member.topic_names, member.topic_regex) for member in members.values()}
             names = frozenset[str]().union(*(_names(*wish, regexes) for wish in wishes))
             metadata_hash = _hash_of(names, topics)
         if not subscription_changed and metadata_hash == group.metadata_hash:
-            # Only where nothing has to be written: a change whose records are lost is found again.
+            # This is noted only if nothing has to be written: if the records of a change are lost, the change is found
+            # again.
             group.seen_topics_version = topics.version
             return group.epoch
         entries.append(consumer_records.group_entry(group.group_id, group.epoch + 1, metadata_hash))
@@ -217,7 +220,7 @@ class ConsumerChanges:
     ) -> Targets:
         wishes = {}
         counts: dict[bytes, int] = {}
-        # Members mostly want the same: each wish is looked up once.
+        # Most members subscribe to the same topics: each subscription is looked up once.
         requested: dict[tuple[tuple[str, ...], str], frozenset[bytes]] = {}
         for member_id, member in members.items():
             wish = (member.topic_names, member.topic_regex)
@@ -266,7 +269,8 @@ def _topic_ids(names: frozenset[str], topics: Topics) -> frozenset[bytes]:
 
 
 def _hash_of(names: frozenset[str], topics: Topics) -> int:
-    """Another number whenever one of these topics is made, deleted, or grows; 0 for no topics, as Kafka has it."""
+    """Returns another number whenever one of these topics is created, deleted or grows; 0 for no topics, as in
+    Kafka."""
     value = 0
     for name in sorted(names):
         topic_id = topics.topic_id(name)

@@ -1,9 +1,9 @@
-"""The state of a group of the consumer protocol (KIP-848), which is what its records say.
+"""The state of a group of the consumer protocol (KIP-848), which follows from its records.
 
 The group epoch rises with every change of subscriptions or of the topics in them; the target assignment is computed for
 an epoch; each member moves from its present assignment to its target at its own pace, and is at an epoch once it has
 given up everything that the epoch takes from it. A partition goes to a member only after the member that had it has
-confirmed that it let go.
+confirmed the revocation.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from strandline.wire.records import offsets_topic as records
 from strandline.wire.schema import Message
 
 STABLE: Final = 0
-UNREVOKED: Final = 1  # the member must let go of partitions first
-UNRELEASED: Final = 2  # others must let go of partitions first
+UNREVOKED: Final = 1  # the member must first revoke partitions
+UNRELEASED: Final = 2  # other members must first revoke partitions
 
 LEAVE_EPOCH: Final = -1
 STATIC_LEAVE_EPOCH: Final = -2
 
-# Partitions by topic id, each with the epoch in which the member got it.
+# Partitions by topic id, each with the epoch in which the member was assigned it.
 Owned = dict[bytes, dict[int, int]]
 
 GROUP_EMPTY: Final = "Empty"
@@ -33,11 +33,12 @@ GROUP_STABLE: Final = "Stable"
 
 _NOTHING: Final[
     Owned
-] = {}  # shared by all members that have nothing: what a member has is replaced, never changed
+] = {}  # all members without partitions share it: an assignment is replaced and never changed
 
 
 class ConsumerGroupMember(NamedTuple):
-    """No dataclass: a join replaces several of its fields several times, which tuples do three times as fast."""
+    """A member of the group. It is a tuple: a join replaces several fields several times, three times as fast as in a
+    dataclass."""
 
     member_id: str
     instance_id: str | None = None
@@ -56,7 +57,7 @@ class ConsumerGroupMember(NamedTuple):
     revoking: Owned = _NOTHING
 
     def described(self) -> tuple[object, ...]:
-        """The contents of its metadata record, to see whether they have changed."""
+        """Returns the contents of its metadata record, to compare them."""
         return (
             self.instance_id,
             self.rack_id,
@@ -70,7 +71,7 @@ class ConsumerGroupMember(NamedTuple):
         )
 
     def placed(self) -> tuple[object, ...]:
-        """The contents of its assignment record."""
+        """Returns the contents of its assignment record."""
         return self.epoch, self.previous_epoch, self.state, self.assigned, self.revoking
 
 
@@ -85,7 +86,7 @@ class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.epoch = (
-            1  # the first change makes it 2, as in Kafka: a member's epoch is never that of a group's making
+            1  # the first change makes it 2, as in Kafka: no member is ever at the epoch of a new group
         )
         self.metadata_hash = 0
         self.assignment_epoch = 0
@@ -93,9 +94,9 @@ class ConsumerGroup:
         self.static_members: dict[str, str] = {}
         self.targets: dict[str, dict[bytes, tuple[int, ...]]] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
-        # Who holds a partition, given or being taken away: nobody else may get it.
+        # The owner of each partition, until its revocation is confirmed: no other member may get it.
         self.owners: dict[tuple[bytes, int], str] = {}
-        # The topics as they were when they were last looked at; not written down.
+        # The version of the topics when they were last looked at; it is in no record.
         self.seen_topics_version = -1
 
     @property
@@ -119,7 +120,7 @@ class ConsumerGroup:
     # Records
 
     def apply(self, key: Message, value: Message | None) -> None:
-        """Changes the group as one of its records says."""
+        """Applies one of the group's records."""
         match key, value:
             case records.ConsumerGroupMetadataKey(), records.ConsumerGroupMetadataValue():
                 self.apply_metadata(value)
@@ -146,7 +147,7 @@ class ConsumerGroup:
             ):
                 self.apply_regex(key.regular_expression, value)
             case _:
-                pass  # a tombstone of the target's epoch goes with the group's; older kinds of records say nothing more
+                pass  # the group's tombstone follows that of the target's epoch; older kinds of records change nothing
 
     def apply_metadata(self, value: records.ConsumerGroupMetadataValue) -> None:
         self.epoch = value.epoch
@@ -236,7 +237,7 @@ class ConsumerGroup:
 
 
 def preferred_assignor(members: Iterable[ConsumerGroupMember], default: str) -> str:
-    """The one that most members ask for; members that ask for none have no vote."""
+    """Returns the assignor that most members name; members that name none do not count."""
     votes: dict[str, int] = {}
     for member in members:
         if member.server_assignor is not None:

@@ -1,8 +1,11 @@
 """The consumer protocol (KIP-848): one heartbeat joins, leaves, reports owned partitions and learns the assignment.
 
 A heartbeat is a plan: it returns records and a response, and `ConsumerGroup` changes when the records are applied. Only
-deadlines are kept beside the records: a member that is not heard of for the session timeout, or does not give up
-partitions within its rebalance timeout, is removed.
+deadlines are not in the records: a member is removed if it sends no heartbeat for the session timeout, or does not
+revoke partitions within its rebalance timeout.
+
+A static member that closes sends epoch -2: it keeps its place and its partitions until its session ends. A process that
+joins with the same instance id in that time takes them over under its own member id.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ class ConsumerProtocol(ConsumerChanges):
     # Heartbeats
 
     def check(self, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-        """Raises KafkaError if a request is wrong whatever its group is like."""
+        """Raises KafkaError if a request is invalid for any group."""
         epoch = request.member_epoch
         needs_id = version >= _MEMBER_ID_REQUIRED_FROM or epoch > 0 or epoch == LEAVE_EPOCH
         if needs_id and not request.member_id:
@@ -87,7 +90,9 @@ class ConsumerProtocol(ConsumerChanges):
         assignor = request.server_assignor
         if assignor is not None and assignor not in self.settings.consumer_assignors:
             known = ", ".join(self.settings.consumer_assignors)
-            raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, f"Assignor {assignor!r} is none of {known}.")
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_ASSIGNOR, f"Assignor {assignor!r} is not known. Use one of {known}."
+            )
 
     def plan_heartbeat(
         self,
@@ -149,7 +154,7 @@ class ConsumerProtocol(ConsumerChanges):
     def _response(
         self, group_id: str, member: ConsumerGroupMember, reported: Reported, is_new: bool, now: Moment
     ) -> ConsumerGroupHeartbeatResponse:
-        """The response to a heartbeat; the member's session begins again with it."""
+        """Returns the response to a heartbeat, and begins the member's session again."""
         times = self.settings.consumer_times(group_id)
         self._expect(group_id, member, times.session_timeout_ms, now)
         response = ConsumerGroupHeartbeatResponse(
@@ -181,7 +186,7 @@ class ConsumerProtocol(ConsumerChanges):
     def _find(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int, reported: Reported
     ) -> tuple[ConsumerGroupMember, ConsumerGroupMember | None]:
-        """The member as it is known, or a new one; and the member whose place it takes, if it is a static one."""
+        """Returns the known member, or a new one; and the static member whose place it takes, if there is one."""
         if instance_id is None:
             known = group.members.get(member_id)
             if known is None:
@@ -222,7 +227,8 @@ class ConsumerProtocol(ConsumerChanges):
     def plan_leave(
         self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, now: Moment
     ) -> tuple[list[Entry], list[str]]:
-        """Records and the members that are gone; a static member that comes back keeps its place."""
+        """Returns the records of a heartbeat that leaves, and the members that are gone. A static member that will come
+        back is not gone."""
         if request.instance_id is None:
             member = group.members.get(request.member_id)
         else:
@@ -264,9 +270,9 @@ class ConsumerProtocol(ConsumerChanges):
         self._timers.schedule((SESSION, group_id, member.member_id), now.after_ms(timeout_ms))
 
     def watch_again(self, group: ConsumerGroup, now: Moment) -> None:
-        """A removal could not be written: members whose time is over get a little more, so that it is tried again.
+        """Sets new deadlines after a removal that could not be written, so that it is tried again.
 
-        Heartbeats save one from that, but not one that was to let go of partitions and does not.
+        A heartbeat saves a member from removal, unless the member had partitions to revoke and does not revoke them.
         """
         for member in group.members.values():
             if not self._timers.has((SESSION, group.group_id, member.member_id)):
@@ -281,7 +287,9 @@ class ConsumerProtocol(ConsumerChanges):
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
             self._expect(group.group_id, member, timeout_ms, now)
-            if member.state == UNREVOKED and member.epoch != STATIC_LEAVE_EPOCH:  # who is away has let go
+            if (
+                member.state == UNREVOKED and member.epoch != STATIC_LEAVE_EPOCH
+            ):  # a member that is away has revoked them
                 key = (REVOCATION, group.group_id, member.member_id)
                 self._timers.schedule(key, now.after_ms(member.rebalance_timeout_ms))
 
@@ -291,7 +299,8 @@ def _invalid(message: str) -> KafkaError:
 
 
 def _check_epoch(member: ConsumerGroupMember, epoch: int, reported: Reported) -> None:
-    """A member is at the coordinator's epoch, or at the one before if the response with the new one was lost."""
+    """Checks that the member is at the coordinator's epoch, or at the one before if the response with the new one was
+    lost."""
     if epoch in (0, member.epoch):
         return
     is_lost_response = (

@@ -1,11 +1,11 @@
-"""Assignments that were sent to members of the consumer protocol, and that they have not reported yet.
+"""Remembers assignments that members of the consumer protocol have been sent and have not reported yet.
 
-A response can be lost: its client gave up waiting. A client should then say all it knows, and gets its assignment with
-the response (KIP-848). librdkafka repeats its last request instead, and would never hear of partitions that it got or
-has to give up. So an assignment that a member has not reported after some heartbeats is sent again, which does no harm
-to a client that is about to follow it.
+A response is lost if its client gives up waiting. The client should then send a full heartbeat, and gets its assignment
+with the response (KIP-848). librdkafka repeats its last request instead, and would never learn of partitions that it
+got or has to revoke. So an assignment that a member has not reported after some heartbeats is sent again, which does no
+harm to a client that is about to follow it.
 
-None of this is written down: a coordinator that takes over believes its members, as Kafka's does at all times.
+None of this is in a record: a new coordinator believes its members, as Kafka's always does.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _HEARTBEATS: Final = 3
 
 
 class ReassignmentResend:
-    """The time from which each unreported assignment is due again."""
+    """The times at which unreported assignments are due again."""
 
     def __init__(self) -> None:
         self._again_at: dict[tuple[str, str], float] = {}
 
     def confirm(self, group_id: str, member_id: str, assigned: Owned, reported: Reported) -> None:
-        """Forgets the assignment of a member that reports to have just that."""
+        """Forgets the assignment of a member that reports it."""
         if (group_id, member_id) in self._again_at and _is_same(assigned, reported):
             self.forget(group_id, member_id)
 
     def is_due(self, group_id: str, member_id: str, now: Moment) -> bool:
-        """True if the member could have reported its assignment by now, and has not."""
+        """Returns True if the member could have reported its assignment by now and has not."""
         again_at = self._again_at.get((group_id, member_id))
         return again_at is not None and now.monotonic >= again_at
 
@@ -44,7 +44,7 @@ class ReassignmentResend:
         interval_ms: int,
         now: Moment,
     ) -> None:
-        """An assignment goes to the member with this response; it is due again unless the member has it already."""
+        """Notes an assignment that goes to the member with this response, unless the member has it already."""
         if not _is_same(assigned, reported):
             self._again_at[group_id, member_id] = now.after_ms(_HEARTBEATS * interval_ms)
 

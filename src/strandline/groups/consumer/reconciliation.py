@@ -1,8 +1,8 @@
-"""One member's next step from what it has towards what it should have (KIP-848, "Member reconciliation").
+"""One member's next step from its present assignment towards its target (KIP-848, "Member reconciliation").
 
-1. What the target does not have any more is taken away first; until the member no longer reports it, the member stays
-   at its epoch.
-2. Then the member gets what it should have, except partitions that another member still holds.
+1. Partitions that are not in the target are revoked first. The member stays at its epoch until it no longer reports
+   them.
+2. Then the member gets the partitions of its target, except those that another member still holds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strandline.groups.consumer.group import (
     Owned,
 )
 
-# What a member says it holds, by topic id; None if it did not say.
+# The partitions that a member reports, by topic id; None if its heartbeat does not report any.
 Reported = Mapping[bytes, tuple[int, ...]] | None
 
 
@@ -30,7 +30,7 @@ def reconcile(
     subscription_changed: bool,
     reported: Reported,
 ) -> ConsumerGroupMember:
-    """The member after this heartbeat; the same object if nothing changes."""
+    """Returns the member after this heartbeat; the same object if nothing changes."""
     if member.state == STABLE and member.epoch == target_epoch:
         return _drop_unsubscribed(member, subscribed, reported) if subscription_changed else member
     if member.state == UNREVOKED and _still_holds(member.revoking, reported):
@@ -49,7 +49,7 @@ def _still_holds(revoking: Owned, reported: Reported) -> bool:
 def _drop_unsubscribed(
     member: ConsumerGroupMember, subscribed: frozenset[bytes], reported: Reported
 ) -> ConsumerGroupMember:
-    """Its wishes changed and the target for them is not known yet: what it no longer wants is taken at once."""
+    """Revokes partitions of topics that the member no longer subscribes to, before the new target is known."""
     dropped = {
         topic_id: dict(indexes) for topic_id, indexes in member.assigned.items() if topic_id not in subscribed
     }

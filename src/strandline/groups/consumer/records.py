@@ -1,4 +1,4 @@
-"""The records of a consumer group, made from what it knows."""
+"""The records of a consumer group, made from its state."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def regex_entry(group_id: str, regex: str, resolved: ResolvedRegex | None) -> En
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
-    """In this order: what a member has is released before the member is gone."""
+    """Returns the tombstones of a member. Their order releases its partitions before the member is gone."""
     return [
         Entry(records.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id), None),
         Entry(records.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), None),
@@ -104,7 +104,7 @@ def group_tombstones(group: ConsumerGroup) -> list[Entry]:
 
 
 def group_records(group: ConsumerGroup, now_ms: int) -> list[Entry]:
-    """Everything that makes this group again."""
+    """Returns all records that make up the group."""
     entries = [member_entry(group.group_id, member) for member in group.members.values()]
     entries.append(group_entry(group.group_id, group.epoch, group.metadata_hash))
     entries += [

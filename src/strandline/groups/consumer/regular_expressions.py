@@ -1,4 +1,5 @@
-"""Regular expressions of subscriptions, by RE2: linear in time whatever the expression, unlike Python's own."""
+"""Regular expressions of subscriptions. They are RE2's, whose time is linear for every expression, unlike Python's
+own."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ def _quiet(options: Any) -> Any:
 
 
 def matching_topics(regex: str, names: Iterable[str]) -> frozenset[str]:
-    """The topics whose whole name matches. Raises INVALID_REGULAR_EXPRESSION."""
-    import re2  # on first use: few groups subscribe this way
+    """Returns the topics whose whole name matches; raises INVALID_REGULAR_EXPRESSION."""
+    import re2  # imported on first use: few groups subscribe this way
 
     try:
         compiled = re2.compile(regex, _quiet(re2.Options()))

@@ -21,7 +21,8 @@ class Join(NamedTuple):
     token: Token
 
     def is_plain(self) -> bool:
-        """Neither static nor with a regular expression: nothing about it depends on members that have been there."""
+        """True if the member is neither static nor has a regular expression: then nothing depends on the present
+        members."""
         request = self.request
         return (
             bool(request.member_id)
@@ -34,7 +35,8 @@ class Join(NamedTuple):
 def says_nothing_new(
     request: ConsumerGroupHeartbeatRequest, known: ConsumerGroupMember, caller: Caller
 ) -> bool:
-    """Most heartbeats have only an epoch, and perhaps what the member holds."""
+    """Returns True if the request has nothing but an epoch and perhaps the member's partitions, as most heartbeats
+    do."""
     return (
         request.subscribed_topic_names is None
         and request.subscribed_topic_regex is None
@@ -51,7 +53,7 @@ def says_nothing_new(
 def as_requested(
     request: ConsumerGroupHeartbeatRequest, known: ConsumerGroupMember, caller: Caller
 ) -> ConsumerGroupMember:
-    """The member with the fields that the request has; the others stay as they were."""
+    """Returns the member with the fields that the request has; the others stay."""
     return known._replace(
         instance_id=request.instance_id if request.instance_id is not None else known.instance_id,
         rack_id=request.rack_id if request.rack_id is not None else known.rack_id,

@@ -33,7 +33,7 @@ class ClassicMemberRequests:
         self._consumer = consumer
         self._timers = timers
         self._topics = topics
-        # Classic groups that consumer groups are about to become, with the state that no record holds.
+        # The classic groups that consumer groups are about to become, with the state that is in no record.
         self.downgraded: dict[str, ClassicGroup] = {}
 
     def join(
@@ -46,7 +46,7 @@ class ClassicMemberRequests:
             return CoordinatorResult().respond_to(token, join_refused(member_id, error.code))
         member = change.member
         assert member.classic is not None
-        # It has to sync within its rebalance timeout, or it is gone.
+        # The member has to sync within its rebalance timeout, or it is removed.
         self._expect(
             group, member.member_id, max(request.session_timeout_ms, member.rebalance_timeout_ms), now
         )
@@ -58,7 +58,7 @@ class ClassicMemberRequests:
             generation_id=member.epoch,
             protocol_type=request.protocol_type,
             protocol_name=member.classic.supported_protocols[0].name,
-            # Nobody leads: the coordinator itself assigns.
+            # No member leads: the coordinator itself assigns.
             leader="",
             member_id=member.member_id,
             members=(),
@@ -74,7 +74,7 @@ class ClassicMemberRequests:
             )
             assert member.classic is not None
             if member.epoch < group.epoch and member.state != UNREVOKED:
-                # One that has to let go of partitions has rejoined already; it learns here what it keeps.
+                # A member that has to revoke partitions has rejoined already; it learns here which partitions it keeps.
                 self._expect_rejoin(group, member, now)
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         except KafkaError as error:
@@ -136,7 +136,7 @@ class ClassicMemberRequests:
         return (self.removal(group, gone, now) if gone else CoordinatorResult()), responses
 
     def removal(self, group: ConsumerGroup, gone: list[str], now: Moment) -> CoordinatorResult:
-        """Members are gone: the group goes on, or, if all that are left are classic, as a classic group."""
+        """Removes members. If all members that are left are classic, the group becomes a classic group."""
         for member_id in gone:
             self._consumer.forget_deadlines(group.group_id, member_id)
         if not self._migration.can_downgrade(group, gone):
@@ -153,7 +153,8 @@ class ClassicMemberRequests:
         )
 
     def release_waiting(self, group: ClassicGroup, result: CoordinatorResult) -> None:
-        """The group becomes a consumer group: requests that wait in the old one have to join again."""
+        """Responds to requests that wait in a classic group that becomes a consumer group: their members have to join
+        again."""
         for member in group.members.values():
             if member.join_token is not None:
                 refused = join_refused(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)

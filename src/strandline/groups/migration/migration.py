@@ -1,8 +1,9 @@
-"""Members of the classic protocol inside a consumer group, and the ways between the two kinds of group (KIP-848).
+"""Members of the classic protocol inside a consumer group, and the migration between the two kinds of group (KIP-848).
 
-A classic group becomes a consumer group when the first consumer of the new protocol joins it; its members stay, speak
-the classic protocol, and are told to rejoin whenever their assignment changes. A consumer group whose last member of
-the new protocol leaves becomes a classic group again. `group.consumer.migration.policy` says which ways are open.
+A classic group becomes a consumer group when the first consumer of the new protocol joins it; its members stay, go on
+with the classic protocol, and have to rejoin whenever their assignment changes. A consumer group whose last member of
+the new protocol leaves becomes a classic group again. `group.consumer.migration.policy` says which of the two is
+allowed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _parse_assignment(data: bytes) -> ConsumerProtocolAssignment:
 
 
 class GroupMigration:
-    """The ways from a classic group to a consumer group and back."""
+    """The migration of a classic group to a consumer group and back."""
 
     def __init__(self, settings: GroupSettings, consumer: ConsumerProtocol, random: Random) -> None:
         self._settings = settings
@@ -61,7 +62,8 @@ class GroupMigration:
     # From classic to consumer
 
     def upgraded(self, classic: ClassicGroup, topics: Topics) -> ConsumerGroup:
-        """The consumer group that a classic group with members becomes; GROUP_ID_NOT_FOUND if it cannot."""
+        """Returns the consumer group that a classic group with members becomes; raises GROUP_ID_NOT_FOUND if it
+        cannot."""
         if self._settings.migration_policy not in _UPGRADES:
             raise _cannot_upgrade(classic, "online upgrade is disabled")
         if classic.protocol_type != PROTOCOL_TYPE or classic.protocol is None:
@@ -138,12 +140,13 @@ class GroupMigration:
                     rebalance_timeout_ms=member.rebalance_timeout_ms,
                     session_timeout_ms=member.classic.session_timeout_ms,
                     protocols=tuple((p.name, p.metadata) for p in member.classic.supported_protocols),
-                    # Not its target: if a consumer comes before it rejoins, what it holds is not given away.
+                    # This is not the target: if a consumer joins before this member rejoins, the member's partitions
+                    # stay its own.
                     assignment=_assignment_bytes(member, _held_by(member), topics),
                 )
             )
         classic.protocol = classic.select_protocol()
-        # So that whoever finds the group in the log knows that it is still to rebalance.
+        # A coordinator that loads the group without a leader knows that it still has to rebalance.
         classic.leader = None
         classic.move_to(CLASSIC_STABLE, now.wall_ms)
         return classic
@@ -153,7 +156,7 @@ class GroupMigration:
     def join(
         self, group: ConsumerGroup, request: JoinGroupRequest, caller: Caller, topics: Topics, now: Moment
     ) -> MemberChange:
-        """Raises KafkaError; MEMBER_ID_REQUIRED carries the id to join with as its message."""
+        """Plans a JoinGroup. Raises KafkaError; the message of MEMBER_ID_REQUIRED is the id to join with."""
         if self._settings.migration_policy == "disabled":
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "Group migration is disabled.")
         names = {protocol.name for protocol in request.protocols}
@@ -206,7 +209,8 @@ class GroupMigration:
     def check_member(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
     ) -> ConsumerGroupMember:
-        """The classic member that sends a SyncGroup, Heartbeat or LeaveGroup; raises KafkaError otherwise."""
+        """Returns the classic member that sent a SyncGroup, Heartbeat or LeaveGroup; raises KafkaError if there is
+        none."""
         if instance_id is not None:
             known_id = group.static_members.get(instance_id)
             if known_id is None:
@@ -221,7 +225,7 @@ class GroupMigration:
         return member
 
     def must_rejoin(self, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-        """Its assignment has changed, or can grow now: it has to come and get it."""
+        """Returns True if the member has to rejoin, because its assignment has changed or can grow now."""
         if member.epoch < group.epoch or member.state == UNREVOKED:
             return True
         return member.state == UNRELEASED and not self._waits_for_others(group, member)
@@ -241,9 +245,9 @@ class GroupMigration:
 def _owners(
     classic: ClassicGroup, subscriptions: dict[str, ConsumerProtocolSubscription], topics: Topics
 ) -> dict[tuple[bytes, int], str]:
-    """The owner of each partition, by the assignment. A partition that it gives to nobody belongs to the member that
-    said so when it joined: cooperative members keep theirs through a rebalance, also through one that failed. Of two
-    that claim the same, the one of the later generation has it. Raises DecodeError."""
+    """Returns the owner of each partition, by the assignment. A partition that is in no assignment belongs to the
+    member that reported it when it joined: cooperative members keep theirs through a rebalance, also through one that
+    failed. If two members report it, the one of the later generation owns it. Raises DecodeError."""
     owners: dict[tuple[bytes, int], str] = {}
     for member in classic.members.values():
         if not member.assignment:
@@ -287,7 +291,7 @@ def _shares_protocol(group: ConsumerGroup, names: set[str]) -> bool:
 
 
 def _by_id(listed: Iterable[TopicPartition | AssignedTopic], topics: Topics) -> dict[bytes, tuple[int, ...]]:
-    """Without topics that are not there any more."""
+    """Returns the partitions by topic id, without topics that no longer exist."""
     found = {}
     for topic in listed:
         topic_id = topics.topic_id(topic.topic)
@@ -297,7 +301,7 @@ def _by_id(listed: Iterable[TopicPartition | AssignedTopic], topics: Topics) -> 
 
 
 def _held_by(member: ConsumerGroupMember) -> dict[bytes, tuple[int, ...]]:
-    """The partitions that the member has, or has not given up yet."""
+    """Returns the partitions that the member has or has not revoked yet."""
     return {
         topic_id: tuple(sorted({*member.assigned.get(topic_id, {}), *member.revoking.get(topic_id, {})}))
         for topic_id in {**member.assigned, **member.revoking}
@@ -307,7 +311,7 @@ def _held_by(member: ConsumerGroupMember) -> dict[bytes, tuple[int, ...]]:
 def _assignment_bytes(
     member: ConsumerGroupMember, target: dict[bytes, tuple[int, ...]], topics: Topics
 ) -> bytes:
-    """In the version of the member's own subscription."""
+    """Returns the assignment in the version of the member's own subscription."""
     assert member.classic is not None
     version = int.from_bytes(member.classic.supported_protocols[0].metadata[:2], "big", signed=True)
     version = min(max(version, 0), _ASSIGNMENT_VERSION_MAX)
