@@ -32,14 +32,14 @@ from strandline.wire.api.k31_delete_acls import (
 )
 from strandline.wire.records.metadata import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 
-# Kafka's MAX_RECORDS_PER_USER_OP.
+# The same limit as Kafka's MAX_RECORDS_PER_USER_OP.
 _RECORDS_MAX: Final = 10_000
 
 Rule = tuple[int, str, int, str, str, int, int]
 
 
 class AclFilterFields(Protocol):
-    """The fields that filters have, of DescribeAcls and of DeleteAcls."""
+    """The fields that the filters of DescribeAcls and DeleteAcls have in common."""
 
     resource_type_filter: int
     resource_name_filter: str | None
@@ -53,7 +53,7 @@ class AclFilterFields(Protocol):
 def plan_create_acls(
     image: ClusterImage, request: CreateAclsRequest, new_id: Callable[[], bytes]
 ) -> Planned[CreateAclsResponse]:
-    """A rule that is there already is not made again, and that is no error."""
+    """Plans the rules of a request. A rule that exists already is not written again, and is no error."""
     known = {_rule(record) for record in image.acls.values()}
     records: list[AccessControlEntryRecord] = []
     results = []
@@ -71,7 +71,7 @@ def plan_create_acls(
     if len(records) > _RECORDS_MAX:
         refusal = KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"One request may create {_RECORDS_MAX:,} rules, and this would create {len(records):,}.",
+            f"One request may create {_RECORDS_MAX:,} rules, and this one would create {len(records):,}. Use several.",
         )
         return Planned(records=(), response=refuse_create_acls(request, refusal))
     return Planned(
@@ -135,7 +135,8 @@ def _rule(record: AccessControlEntryRecord) -> Rule:
 
 
 def plan_delete_acls(image: ClusterImage, request: DeleteAclsRequest) -> Planned[DeleteAclsResponse]:
-    """Removes the rules that a filter matches; one that several match is in the result of each."""
+    """Plans the removal of the rules that the filters match. A rule that several filters match is in the result of
+    each."""
     removed: dict[bytes, None] = {}
     results = []
     for acl_filter in request.filters:
@@ -151,7 +152,7 @@ def plan_delete_acls(image: ClusterImage, request: DeleteAclsRequest) -> Planned
     if len(removed) > _RECORDS_MAX:
         error = KafkaError(
             ErrorCode.POLICY_VIOLATION,
-            f"One request may remove {_RECORDS_MAX:,} rules, and this would remove {len(removed):,}.",
+            f"One request may remove {_RECORDS_MAX:,} rules, and this one would remove {len(removed):,}. Use several.",
         )
         return Planned(records=(), response=refuse_delete_acls(request, error))
     return Planned(
@@ -180,7 +181,7 @@ def _deleted(record: AccessControlEntryRecord) -> DeleteAclsMatchingAcl:
 
 
 def describe_acls(image: ClusterImage, acl_filter: AclFilterFields) -> tuple[DescribeAclsResource, ...]:
-    """The rules that a filter matches, by resource."""
+    """Returns the rules that a filter matches, by resource."""
     found: dict[tuple[int, str, int], list[AclDescription]] = {}
     for record in matching_acls(image, acl_filter):
         place = (record.resource_type, record.resource_name, record.pattern_type)
@@ -214,7 +215,8 @@ def _matches(acl_filter: AclFilterFields, record: AccessControlEntryRecord) -> b
 
 
 def _matches_name(acl_filter: AclFilterFields, record: AccessControlEntryRecord) -> bool:
-    """By MATCH a filter finds every rule that is about a name."""
+    """Returns True if a filter's name matches a rule; with the pattern type MATCH it matches every rule that applies to
+    the name."""
     pattern, name = acl_filter.pattern_type_filter, acl_filter.resource_name_filter
     if pattern not in (AclPattern.ANY, AclPattern.MATCH, record.pattern_type):
         return False
@@ -228,7 +230,7 @@ def _matches_name(acl_filter: AclFilterFields, record: AccessControlEntryRecord)
 
 
 def has_unknown_numbers(acl: AclFilterFields | AclCreation | DeleteAclsFilter) -> bool:
-    """Whether a rule or filter has a number that means nothing: Kafka closes the connection for it."""
+    """Returns True if a rule or filter has a number without a meaning, for which Kafka closes the connection."""
     if isinstance(acl, AclCreation):
         kind, pattern = acl.resource_type, acl.resource_pattern_type
     else:

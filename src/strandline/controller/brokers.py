@@ -1,9 +1,9 @@
-"""Plans for brokers: register, fence, unfence, shut down in a controlled way, forget.
+"""Plans for brokers: registration, fencing, unfencing, controlled shutdown, unregistration.
 
-A broker that is not fenced may lead. When it is fenced it leaves every in-sync set and others take over what it led;
-when it comes back it is unfenced once it has caught up with the metadata, and rejoins each set when it has caught up
-with the partition. One that comes back after an unclean end may have lost what it had not synced: it is taken out of
-every set and list of eligible leaders first (KIP-966).
+A broker that is not fenced may lead. When it is fenced it leaves every in-sync set, and its partitions get other
+leaders. When it comes back it is unfenced once it has caught up with the metadata, and rejoins each in-sync set once it
+has caught up with the partition. A broker that comes back after an unclean shutdown may have lost what it had not
+synced: first it is taken out of every in-sync set and every list of eligible leaders (KIP-966).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """The configuration of topics as far as elections need it."""
+    """The part of the topics' configuration that elections need."""
 
     min_in_sync: Callable[[str], int]
     allows_unclean: Callable[[str], bool]
@@ -65,12 +65,12 @@ def plan_register(
     *,
     is_old_alive: bool = False,
 ) -> Planned[int]:
-    """The broker's epoch is the offset of its registration's record."""
+    """Plans a registration. The broker's epoch is the offset of the registration's record."""
     old = image.brokers.get(registration.broker_id)
     if old is not None and old.incarnation != registration.incarnation and is_old_alive:
         raise KafkaError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-            f"Another broker is registered with id {registration.broker_id}, and it is alive.",
+            f"Another broker is registered with id {registration.broker_id}, and it is alive. Use another node.id.",
         )
     if old is not None and old.incarnation == registration.incarnation:
         return Planned(records=(), response=old.epoch)  # the response was lost
@@ -95,7 +95,7 @@ def plan_register(
 def _come_back(
     image: ClusterImage, registration: Registration, rules: TopicRules, old: BrokerRegistration
 ) -> list[PartitionChangeRecord]:
-    """The changes of the replicas of a broker that registers again, perhaps with other disks."""
+    """Returns the changes of partitions with a replica on a broker that registers again, perhaps with other disks."""
     broker_id, log_dirs = registration.broker_id, registration.log_dirs
     unclean = frozenset() if registration.was_clean_shutdown else frozenset({broker_id})
     has_no_old_disk = not set(old.log_dirs) & set(log_dirs)
@@ -116,7 +116,8 @@ def _come_back(
 
 
 def only_directory(log_dirs: tuple[bytes, ...]) -> bytes:
-    """The directory a replica goes to where there is no choice; otherwise the broker decides, and says so."""
+    """Returns the only directory of a broker; UNASSIGNED if it has several, because then the broker chooses and reports
+    one."""
     return log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED
 
 
@@ -130,10 +131,10 @@ def without_replica(
     lost: frozenset[int] = frozenset(),
     keep_alone: bool = False,
 ) -> PartitionChangeRecord | None:
-    """Takes a broker out of the in-sync set of a partition, and has another lead it if that broker did."""
+    """Takes a broker out of the in-sync set of a partition, and elects another leader if the broker led it."""
     topic, index, partition = place
     if len(partition.replicas) == 1:
-        # There is nobody else who has it. After an unclean end its own epoch must still rise (KIP-320).
+        # No other broker has the partition. After an unclean shutdown its leader epoch must still rise (KIP-320).
         record = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=index)
         if partition.leader != broker_id or (keep_alone and not unclean_shutdown):
             return None
@@ -156,7 +157,7 @@ def without_replica(
 
 
 def _without(image: ClusterImage, broker_id: int, rules: TopicRules) -> list[PartitionChangeRecord]:
-    """Takes a broker out of every in-sync set that it is in, and has others lead what it led."""
+    """Takes a broker out of all its in-sync sets, and elects other leaders for the partitions that it led."""
     changes = [without_replica(image, broker_id, place, rules) for place in partitions_of(image, broker_id)]
     return [record for record in changes if record is not None]
 
@@ -174,7 +175,7 @@ def is_active(image: ClusterImage, broker_id: int) -> bool:
 
 
 def can_lead(image: ClusterImage, partition: PartitionState, broker_id: int) -> bool:
-    """Whether the broker is active and the directory with its replica has not failed."""
+    """Returns True if the broker is active and the directory with its replica has not failed."""
     return is_active(image, broker_id) and image.brokers[broker_id].has_online(
         partition.directory_of(broker_id)
     )
@@ -183,7 +184,7 @@ def can_lead(image: ClusterImage, partition: PartitionState, broker_id: int) -> 
 def candidates(
     image: ClusterImage, partition: PartitionState, *, coming: int | None = None, leaving: int | None = None
 ) -> Callable[[int], bool]:
-    """Tells who can lead a partition when one broker has come, or another is gone."""
+    """Returns a function that says who can lead a partition once one broker has come back, or another is gone."""
 
     def is_one(broker_id: int) -> bool:
         if broker_id == coming:
@@ -202,7 +203,8 @@ def plan_fence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planne
 
 
 def plan_unfence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[None]:
-    """The broker may lead again: partitions without a leader for which it is eligible get one."""
+    """Plans the unfencing of a broker: it may lead again, and is elected for partitions without a leader if it is
+    eligible."""
     broker = image.brokers[broker_id]
     if not broker.fenced:
         return Planned(records=(), response=None)
@@ -227,7 +229,8 @@ def plan_unfence(image: ClusterImage, broker_id: int, rules: TopicRules) -> Plan
 
 
 def plan_controlled_shutdown(image: ClusterImage, broker_id: int, rules: TopicRules) -> Planned[bool]:
-    """Leadership moves away first; whether nothing is left that the broker leads and another could."""
+    """Moves leadership away from the broker; the response is True once it leads nothing that another broker could
+    lead."""
     broker = image.brokers[broker_id]
     records: list[Message] = []
     if not broker.in_controlled_shutdown:
@@ -240,7 +243,7 @@ def plan_controlled_shutdown(image: ClusterImage, broker_id: int, rules: TopicRu
         if len(partition.replicas) == 1 or broker_id not in partition.in_sync:
             continue
         if partition.in_sync == (broker_id,):
-            continue  # nobody else is in sync: it leads to the end
+            continue  # no other replica is in sync: the broker leads until it stops
         record = PartitionChange(
             topic_id=topic.topic_id,
             index=index,
@@ -264,15 +267,19 @@ def plan_unregister(image: ClusterImage, broker_id: int, rules: TopicRules) -> P
 
 
 def check_epoch(image: ClusterImage, broker_id: int, epoch: int) -> BrokerRegistration:
-    """The broker, if the request is of its present incarnation."""
+    """Returns the broker; raises KafkaError unless the request has its present epoch."""
     broker = image.brokers.get(broker_id)
     if broker is None or broker.epoch != epoch:
-        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has another epoch than {epoch}.")
+        raise KafkaError(
+            ErrorCode.STALE_BROKER_EPOCH,
+            f"Broker {broker_id} has registered again: its epoch is no longer {epoch}.",
+        )
     return broker
 
 
 def plan_register_controller(image: ClusterImage, request: ControllerRegistrationRequest) -> Planned[None]:
-    """Where a controller is and what it supports (KIP-919), for those who ask the controllers themselves."""
+    """Plans the registration of a controller (KIP-919): its endpoints and features, for clients that connect to
+    controllers."""
     known = image.controllers.get(request.controller_id)
     if known is not None and known.incarnation_id == request.incarnation_id:
         return Planned(records=(), response=None)  # the response was lost

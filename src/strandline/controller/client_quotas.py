@@ -35,7 +35,7 @@ CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"
 REQUEST_PERCENTAGE: Final = "request_percentage"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
-# The largest value of a key, where it has to be whole; None where it may have a fraction.
+# The largest value of a key that must be a whole number; None for a key that may have a fraction.
 _USER_KEYS: Final = {
     PRODUCER_BYTE_RATE: 2**63 - 1,
     CONSUMER_BYTE_RATE: 2**63 - 1,
@@ -56,7 +56,7 @@ def _invalid(message: str) -> KafkaError:
 def plan_alter_client_quotas(
     image: ClusterImage, request: AlterClientQuotasRequest
 ) -> Planned[AlterClientQuotasResponse]:
-    """Each entity's changes are accepted or refused by themselves."""
+    """Plans changes of quotas. Each entity's changes succeed or fail by themselves."""
     records: list[ClientQuotaRecord] = []
     results = []
     seen: set[QuotaKey] = set()
@@ -116,12 +116,13 @@ def _checked_entity(entry: EntryData) -> QuotaKey:
 
 
 def _check_address(name: str | None) -> None:
-    """A name is not resolved here: a connection has an address, and the quota is for that."""
+    """Checks that an IP entity is an address. Names are not resolved, because a quota applies to the address of a
+    connection."""
     try:
         if name is not None:
             ip_address(name)
     except ValueError:
-        raise _invalid(f"{name} is not a valid IP address.") from None
+        raise _invalid(f"{name} is not a valid IP address. Host names are not resolved.") from None
 
 
 def _changes(image: ClusterImage, entity: QuotaKey, entry: EntryData) -> Iterable[ClientQuotaRecord]:
@@ -145,7 +146,7 @@ def _changes(image: ClusterImage, entity: QuotaKey, entry: EntryData) -> Iterabl
 def _check_value(keys: dict[str, int] | dict[str, int | None], change: OpData) -> None:
     if change.key not in keys:
         raise _invalid(f"Invalid configuration key {change.key}")
-    if not change.value > 0:  # nor a number that is none
+    if not change.value > 0:  # this refuses NaN, too
         raise _invalid(f"Quota {change.key} must be greater than 0")
     highest = keys[change.key]
     if highest is not None:
@@ -158,7 +159,7 @@ def _check_value(keys: dict[str, int] | dict[str, int | None], change: OpData) -
 def describe_client_quotas(
     image: ClusterImage, request: DescribeClientQuotasRequest
 ) -> tuple[DescribedEntry, ...]:
-    """The quotas that a filter matches. Raises KafkaError for a filter that makes no sense."""
+    """Returns the quotas that a filter matches; raises KafkaError if the filter is invalid."""
     wanted: dict[str, ComponentData] = {}
     for component in request.components:
         _check_component(component, wanted)
@@ -186,7 +187,7 @@ def _check_component(component: ComponentData, earlier: dict[str, ComponentData]
     if component.match_type not in (_EXACT, _DEFAULT, _SPECIFIED):
         raise _invalid(f"Unknown match type {component.match_type}")
     if (component.match_type == _EXACT) != (component.match is not None):
-        raise _invalid("A name goes with an exact match, and with no other")
+        raise _invalid("A name belongs to an exact match and to no other match type")
 
 
 def _matches(entity: dict[str, str | None], wanted: dict[str, ComponentData], *, is_strict: bool) -> bool:

@@ -151,7 +151,8 @@ def _plan_resource(
 
 
 def forgotten_eligible_leaders(image: ClusterImage, resource: ConfigResourceKey) -> list[Message]:
-    """The record that forgets eligible replicas: they have what the old minimum committed, no more."""
+    """Returns the record that clears eligible leader replicas: the replicas hold only records that were committed under
+    the old minimum."""
     if not uses_eligible_leaders(image):
         return []
     kind, name = resource
@@ -159,7 +160,7 @@ def forgotten_eligible_leaders(image: ClusterImage, resource: ConfigResourceKey)
 
 
 def _check_one_minimum(image: ClusterImage, broker: str, value: str | None) -> None:
-    """Eligible leader replicas go by one minimum in the whole cluster (KIP-966)."""
+    """Checks that the whole cluster keeps one minimum, which eligible leader replicas rely on (KIP-966)."""
     if not uses_eligible_leaders(image):
         return
     if broker:

@@ -1,14 +1,15 @@
-"""Directories of brokers (KIP-858): in which one a replica is, and what becomes of replicas whose directory fails.
+"""Log directories of brokers (KIP-858): which one holds a replica, and what happens to replicas whose directory fails.
 
-1. A broker says which directories it has when it registers, and which of them have failed with its heartbeats.
-2. A replica whose directory has failed is as good as fenced: it leaves the in-sync set and others lead; the broker's
-   other replicas are not touched. A broker without any directory left is fenced.
-3. A broker that has more than one directory says where it has put a replica; before that, any of them may have it.
-4. A broker that finds a replica damaged says that it is in the directory LOST. That is refused unless another in-sync
-   replica can lead; otherwise the replica is neither in sync nor eligible from then on, for it is about to be cut.
-5. A directory that is not in the next registration cannot be read, or is no longer this broker's. Only the broker
-   knows which: its replicas stay where they are, and nobody elects them, until the broker says that it has put them
-   elsewhere. Those begin again, so they are neither in sync nor eligible; unless there is no other replica.
+1. A broker's registration lists its directories, and its heartbeats list those that have failed.
+2. A replica whose directory has failed is treated like one of a fenced broker: it leaves the in-sync set, and others
+   lead. The broker's other replicas are not affected. A broker all of whose directories have failed is fenced.
+3. A broker with several directories reports which one holds a replica; before that, any of them may hold it.
+4. A broker that finds a replica damaged reports that it is in the directory LOST. The controller refuses that unless
+   another in-sync replica can lead. Once it has accepted, the replica is neither in sync nor eligible, because it is
+   about to be truncated.
+5. A directory that is missing from the next registration cannot be read, or no longer belongs to the broker. Only the
+   broker knows which. Its replicas stay where they are and are not elected until the broker reports that it has put
+   them elsewhere. Those begin empty, so they are neither in sync nor eligible, unless there is no other replica.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def are_all_offline(image: ClusterImage, broker_id: int, offline: Collection[byt
 
 
 def _is_alone(image: ClusterImage) -> bool:
-    """True if nobody could take over: a request should then hear of the disk, and not that there is no leader."""
+    """True if there is no other broker. Then a client should get an error about the disk, and not that there is no
+    leader."""
     return len(image.brokers) == 1
 
 

@@ -1,4 +1,4 @@
-"""Plans for ElectLeaders, for the automatic return to preferred leaders, and for leaders where nobody in sync lives."""
+"""Plans for ElectLeaders, for the automatic return to preferred leaders, and for unclean elections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strandline.wire.schema import Message
 
 _PREFERRED_TYPE: Final = 0
 _UNCLEAN_TYPE: Final = 1
-# What one round of automatic elections moves, so that a returning broker is not flooded.
+# The partitions that one round of automatic elections moves at most, so that a returning broker is not flooded.
 AUTOMATIC_ELECTIONS_MAX: Final = 1000
 
 
@@ -43,7 +43,7 @@ def plan_elect_leaders(
             if record is not None:
                 records.append(record)
             if asks_for_all and code == ErrorCode.ELECTION_NOT_NEEDED:
-                continue  # of all partitions the response has only those that needed one
+                continue  # for all partitions, the response lists only those that needed an election
             partition_results.append(
                 PartitionResult(partition_id=index, error_code=code, error_message=message)
             )
@@ -102,9 +102,10 @@ def _change(
 def plan_preferred_leaders(
     image: ClusterImage, rules: TopicRules, tolerated_percentage: int = 0
 ) -> Planned[int]:
-    """Moves leadership back to preferred replicas, some at a time; how many partitions moved.
+    """Moves leadership back to preferred replicas, some partitions at a time; the response is how many moved.
 
-    A broker gets back what it is preferred for only if others lead more than `tolerated_percentage` of that.
+    A broker gets its partitions back only if others lead more than `tolerated_percentage` of those for which it is
+    preferred.
     """
     preferred: dict[int, int] = {}
     elsewhere: dict[int, list[tuple[TopicState, int]]] = {}
@@ -128,9 +129,9 @@ def plan_preferred_leaders(
 
 
 def plan_unclean_leaders(image: ClusterImage, rules: TopicRules) -> Planned[int]:
-    """Leaders for partitions that have none and may have any, some at a time; how many got one.
+    """Elects leaders for partitions without one that allow unclean election, some at a time; the response is how many.
 
-    Most get theirs when a broker comes or goes: this is for topics that have come to allow it since.
+    Most elections happen when a broker comes or goes; this one is for topics that have been allowed it since then.
     """
     records: list[Message] = []
     for topic in image.topics.values():

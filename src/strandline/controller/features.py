@@ -1,7 +1,7 @@
-"""Features and plan for UpdateFeatures (KIP-584): which levels the whole cluster uses.
+"""The features of the cluster and their levels, and the plan for UpdateFeatures (KIP-584).
 
-The level of kraft.version is not in the image: it is a control record of the metadata log, and the quorum's to raise.
-A plan checks an update of it like the others and leaves the rest to whoever asked for the plan.
+The level of kraft.version is not in the image: it is in a control record of the metadata log, and the quorum raises it.
+A plan checks an update of it like any other; the caller has the quorum carry it out.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from strandline.wire.records.metadata import (
 from strandline.wire.schema import Message
 
 METADATA_VERSION_FEATURE: Final = "metadata.version"
-# 4.3-IV0, the newest that Apache Kafka 4.3 calls production-ready, and 3.3-IV3, the oldest it supports.
+# 4.3-IV0 is the newest metadata version that Apache Kafka 4.3 calls production-ready, and 3.3-IV3 the oldest it
+# supports.
 METADATA_VERSION: Final = 30
 METADATA_VERSION_MIN: Final = 7
-# Whether groups of the consumer protocol (KIP-848) may exist: 1 is yes.
+# 1: groups of the consumer protocol (KIP-848) may exist.
 GROUP_VERSION_FEATURE: Final = "group.version"
 GROUP_VERSION: Final = 1
-# 2: each transaction has an epoch of its own (KIP-890); 1 and 0 stay for clients that know no better.
+# 2: each transaction has an epoch of its own (KIP-890); 1 and 0 stay for older clients.
 TRANSACTION_VERSION_FEATURE: Final = "transaction.version"
 TRANSACTION_VERSION: Final = 2
 # 1: the voters of the metadata quorum are in its log and can change (KIP-853).
@@ -60,7 +61,7 @@ _UNSAFE_DOWNGRADE: Final = 3
 
 
 def bootstrap_records() -> tuple[Message, ...]:
-    """Levels with which a new cluster begins; that of kraft.version is where the voters are."""
+    """Returns the levels of a new cluster; the level of kraft.version is beside the voters."""
     return (
         FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=METADATA_VERSION),
         FeatureLevelRecord(name=GROUP_VERSION_FEATURE, feature_level=GROUP_VERSION),
@@ -74,8 +75,8 @@ def uses_eligible_leaders(image: ClusterImage) -> bool:
 
 
 def one_minimum_records(image: ClusterImage, minimum: int) -> list[Message]:
-    """The records that leave one minimum in the cluster. Which replicas are eligible depends on it, so that all
-    controllers must go by the same one."""
+    """Returns the records that leave one min.insync.replicas in the cluster. Which replicas are eligible depends on it,
+    so all controllers must use the same value."""
     records: list[Message] = []
     if MIN_IN_SYNC_KEY not in image.configs.get((BROKER_RESOURCE, ""), {}):
         records.append(_minimum("", str(minimum)))
@@ -86,7 +87,7 @@ def one_minimum_records(image: ClusterImage, minimum: int) -> list[Message]:
 
 
 def first_records(image: ClusterImage, configs: DynamicConfigs) -> tuple[Message, ...]:
-    """The records with which a new metadata log begins."""
+    """Returns the records with which a new metadata log begins."""
     return (*one_minimum_records(image, configs.broker_int(MIN_IN_SYNC_KEY)), *bootstrap_records())
 
 
@@ -104,7 +105,7 @@ def plan_update_features(
     *,
     kraft_version: int,
 ) -> Planned[UpdateFeaturesResponse]:
-    """All or nothing: if one update is refused none is made."""
+    """Plans all updates of a request, or none if one of them is refused."""
     records: list[Message] = []
     results = []
     failed: KafkaError | None = None
@@ -142,7 +143,7 @@ def _check(
     levels: Mapping[str, int],
     proposed: Mapping[str, int],
 ) -> None:
-    """Raises INVALID_UPDATE_VERSION with the reason."""
+    """Raises INVALID_UPDATE_VERSION with the reason if the update is not possible."""
     level, name = update.max_version_level, update.feature
     if name not in SUPPORTED_FEATURES:
         raise _refused(f"There is no feature {name!r}.")
@@ -154,16 +155,20 @@ def _check(
             ((f.min_supported_version, f.max_supported_version) for f in features if f.name == name), (0, 0)
         )
         if not low <= level <= high:
-            raise _refused(f"{who} does not support level {level} of {name}.")
+            raise _refused(f"{who} does not support level {level} of {name}. Upgrade it first.")
     is_downgrade = (
         update.upgrade_type in (_SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE)
         if version >= 1
         else update.allow_downgrade
     )
     if level < levels.get(name, 0) and not is_downgrade:
-        raise _refused(f"Feature {name} is at {levels[name]}; {level} is a downgrade.")
+        raise _refused(
+            f"Feature {name} is at {levels[name]}; {level} is a downgrade, and the request is for an upgrade."
+        )
     if level > levels.get(name, 0) and is_downgrade and version >= 1:
-        raise _refused(f"Feature {name} is at {levels.get(name, 0)}; {level} is not a downgrade.")
+        raise _refused(
+            f"Feature {name} is at {levels.get(name, 0)}; {level} is no downgrade, and the request is for one."
+        )
     if name == KRAFT_VERSION_FEATURE and level < levels[name]:
         raise _refused("Voters that are in the log stay there: kraft.version cannot be lowered.")
     needed = _METADATA_VERSION_FOR_ELIGIBLE_LEADERS

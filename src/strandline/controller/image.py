@@ -1,7 +1,7 @@
 """The cluster's metadata: a function of the records of the metadata log.
 
-The controller plans on an image that has every appended record; a broker answers from one that has every committed
-record. Both are this class, and both change only by `apply`.
+The controller plans on an image with every appended record; a broker responds from one with every committed record.
+Both are this class, and both change only by `apply`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ BROKER_LOGGER_RESOURCE: Final = 8
 CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
 
-# Of a replica whose broker has not said which of its directories has it (KIP-858).
+# The directory of a replica whose broker has not reported it (KIP-858).
 UNASSIGNED: Final = bytes(16)
-# Of a replica whose broker has lost it: here, whose log is damaged.
+# The directory of a replica that its broker has lost: here, because its log is damaged.
 LOST: Final = (1).to_bytes(16, "big")
 
 
@@ -43,7 +43,7 @@ class PartitionState:
     recovery_state: int = 0
 
     def directory_of(self, broker_id: int) -> bytes:
-        """Where the broker has its replica; UNASSIGNED if it has not said, or has none."""
+        """Returns the directory of the broker's replica; UNASSIGNED if it has not reported one, or has no replica."""
         known = dict(zip(self.replicas, self.directories, strict=False))
         return known.get(broker_id, UNASSIGNED)
 
@@ -71,15 +71,16 @@ class BrokerRegistration:
     features: tuple[records.BrokerFeature, ...] = ()
 
     def has_online(self, directory_id: bytes) -> bool:
-        """Whether a replica there can work. Who has not said where it is, or what it has, is believed to be well."""
+        """Returns True unless the directory is known to have failed. A broker that has not reported its directories, or
+        that of the replica, is believed to be well."""
         return directory_id == UNASSIGNED or not self.log_dirs or directory_id in self.log_dirs
 
     def endpoint(self, listener: str) -> records.BrokerEndpoint | None:
         return next((e for e in self.endpoints if e.name == listener), None)
 
 
-# Records that no Metadata response shows: one that says every half a second that the controller is there, the next
-# block of producer ids, credentials and quotas.
+# Records that change no Metadata response: the controller's sign of life every half a second, the next block of
+# producer ids, credentials and quotas.
 _UNSEEN: Final = (
     records.NoOpRecord,
     records.ProducerIdsRecord,
@@ -97,13 +98,13 @@ QuotaKey = tuple[tuple[str, str | None], ...]
 class ClusterImage:
     def __init__(self) -> None:
         self.version = 0
-        # One more for each record that changed a rule of access, and for each that changed a quota.
+        # These count the records that changed a rule of access, and those that changed a quota.
         self.acls_version = 0
         self.quotas_version = 0
         self.clear()
 
     def clear(self) -> None:
-        """Back to nothing, before a snapshot is applied."""
+        """Empties the image, before a snapshot is applied."""
         self.brokers: dict[int, BrokerRegistration] = {}
         self.controllers: dict[int, records.RegisterControllerRecord] = {}
         self.topics: dict[str, TopicState] = {}
@@ -111,13 +112,13 @@ class ClusterImage:
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        # By the mechanism's number and the user's name (KIP-554), and by the token's id (KIP-48).
+        # Credentials by mechanism number and user name (KIP-554), and tokens by id (KIP-48).
         self.scram_credentials: dict[tuple[int, str], records.UserScramCredentialRecord] = {}
         self.delegation_tokens: dict[str, records.DelegationTokenRecord] = {}
         self.acls: dict[bytes, records.AccessControlEntryRecord] = {}  # by their ids
         self.client_quotas: dict[QuotaKey, dict[str, float]] = {}
-        self.foreign: dict[bytes, None] = {}  # records of kinds that are not known here, in order
-        # One more for each record that changed something a Metadata response shows; caches go by it.
+        self.foreign: dict[bytes, None] = {}  # records of unknown kinds, in order
+        # The version counts the records that changed something in Metadata responses; caches compare it.
         self.version += 1
         self.acls_version += 1
         self.quotas_version += 1
@@ -180,11 +181,11 @@ class ClusterImage:
             case records.ClearElrRecord():
                 self._clear_eligible(record.topic_name)
             case ForeignRecord():
-                # Each says how something is from now on, so that of two that are equal the later one is enough.
+                # Each of these records describes a state, so that of two equal ones the later one is enough.
                 self.foreign.pop(record.value, None)
                 self.foreign[record.value] = None
             case _:
-                pass  # metadata transactions change nothing shown here, nor do _UNSEEN
+                pass  # metadata transactions and _UNSEEN change nothing that is handled here
 
     def _apply_config(self, record: records.ConfigRecord) -> None:
         key = (record.resource_type, record.resource_name)
@@ -218,7 +219,7 @@ class ClusterImage:
             broker.log_dirs = record.log_dirs
 
     def _clear_eligible(self, topic_name: str) -> None:
-        """Of one topic, or of all."""
+        """Clears the eligible leader replicas of one topic, or of all."""
         topics = [self.topics[topic_name]] if topic_name else self.topics.values()
         for topic in topics:
             for partition in topic.partitions.values():

@@ -1,4 +1,4 @@
-"""The records that make an image again: what a snapshot of the metadata log holds."""
+"""The records that make up an image: the contents of a snapshot of the metadata log."""
 
 from __future__ import annotations
 

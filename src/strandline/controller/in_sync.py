@@ -19,7 +19,7 @@ from strandline.wire.api.k56_alter_partition import (
 from strandline.wire.records.metadata import PartitionChangeRecord
 from strandline.wire.schema import Message
 
-# Of a broker whose epoch the asker does not tell.
+# The epoch of a broker in requests of versions that do not have it.
 _ANY_EPOCH: Final = -1
 
 
@@ -71,7 +71,9 @@ def _check(
         requested.leader_epoch > partition.leader_epoch
         or requested.partition_epoch > partition.partition_epoch
     ):
-        raise KafkaError(ErrorCode.NOT_CONTROLLER)  # this controller knows less than the one it heard of
+        raise KafkaError(
+            ErrorCode.NOT_CONTROLLER
+        )  # the leader has seen a newer epoch than this controller knows
     if requested.leader_epoch < partition.leader_epoch:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
     if partition.leader != request.broker_id:
@@ -94,7 +96,7 @@ def _check(
         stale = known is not None and epoch not in (_ANY_EPOCH, known.epoch)
         if known is None or stale or not can_lead(image, partition, broker_id):
             if broker_id in partition.in_sync and known is not None and not stale:
-                continue  # it is there already; fencing takes it out
+                continue  # it is in the set already; fencing removes it
             raise KafkaError(ErrorCode.INELIGIBLE_REPLICA)
     return tuple(members)
 
@@ -102,7 +104,8 @@ def _check(
 def _accepted(
     requested: PartitionData, partition: PartitionState, record: PartitionChangeRecord | None
 ) -> ResponsePartitionData:
-    """The partition as it is now. If the change ended a reassignment its asker may lead no more."""
+    """Returns the partition after the change. If the change completed a reassignment, the sender may have lost its
+    leadership."""
     leader_epoch, in_sync, partition_epoch = (
         partition.leader_epoch,
         partition.in_sync,

@@ -1,9 +1,9 @@
-"""Observers: brokers that copy a topic and have no say in it.
+"""Observers: brokers that copy a topic and are never in its in-sync sets.
 
 The topic's setting `strandline.observers` names them, by node id or by rack. An observer is never assigned as a
 replica, so it is never in sync, never elected, and counts in no minimum: it pulls from the leader like a follower and
-serves consumers that are near it. A broker that holds a replica of a partition is no observer of it, whatever the
-setting says.
+serves consumers that are near it. A broker with a replica of a partition is no observer of it, even if the setting
+names it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OBSERVERS: Final = "strandline.observers"
 
 
 def named_observers(image: ClusterImage, topic: str) -> frozenset[int]:
-    """The brokers that the topic's setting names, replicas or not."""
+    """Returns the brokers that the topic's setting names, whether or not they have replicas."""
     text = image.configs.get((TOPIC_RESOURCE, topic), {}).get(OBSERVERS)
     return frozenset() if not text else brokers_named(image, text)
 
@@ -39,12 +39,12 @@ def observers_of(image: ClusterImage, topic: str, partition: PartitionState) -> 
 def without_observers(
     brokers: Iterable[BrokerRegistration], observers: frozenset[int]
 ) -> list[BrokerRegistration]:
-    """Where replicas may go."""
+    """Returns the brokers that may have replicas."""
     return [broker for broker in brokers if broker.node_id not in observers]
 
 
 def check_observers(image: ClusterImage, topic: str, text: str) -> None:
-    """An id that is named must not be a replica already: it would leave the in-sync set without anyone asking."""
+    """Checks that no named broker has a replica already: it would leave the in-sync set without a reassignment."""
     known = image.topics.get(topic)
     names = {name.strip() for name in text.split(",")}
     for index, partition in () if known is None else known.partitions.items():

@@ -1,14 +1,14 @@
-"""The next state of a partition whose replicas or brokers change: in-sync set, eligible leaders, leader.
+"""The next state of a partition when its replicas or brokers change: in-sync set, eligible leaders, leader.
 
-1. A leader is taken from the in-sync replicas, in the order of the replicas; if there are none left, from the eligible
-   leader replicas (KIP-966), which were in sync when the set fell below the minimum and so have everything committed;
-   then the last known leader. Any other replica only where the topic allows unclean election.
-2. A replica that leaves the in-sync set while it is below the minimum becomes eligible; the list is forgotten when the
-   set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up; it
-   is still the last known leader, unless it has come back with another disk, until anybody leads again.
-3. Where eligible leader replicas are off (eligible.leader.replicas.version 0) nobody is eligible, and the last replica
-   stays in sync even when it is gone: only it may lead.
-4. Every change of leader raises the leader epoch, also one that elects the same broker again.
+1. A leader is taken from the in-sync replicas, in the order of the replicas; if none is alive, from the eligible leader
+   replicas (KIP-966), which were in sync when the set fell below the minimum and so have everything that is committed;
+   then the last known leader. Another replica is elected only if the topic allows unclean election.
+2. A replica that leaves the in-sync set while the set is below the minimum becomes eligible; the list is cleared when
+   the set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up.
+   It stays the last known leader until a replica leads again, unless it has come back with another disk.
+3. Where eligible leader replicas are off (eligible.leader.replicas.version 0) none is eligible, and the last in-sync
+   replica stays in the set even when it is gone: only it may lead.
+4. Every election raises the leader epoch, also one that elects the same broker again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RECOVERING: Final = 1
 
 @dataclass(slots=True, kw_only=True)
 class PartitionChange:
-    """Collects what is to change; `record` gives the record, or None if nothing does."""
+    """Collects the changes of a partition; `record` returns their record, or None if nothing changes."""
 
     topic_id: bytes
     index: int
@@ -44,7 +44,7 @@ class PartitionChange:
     removing: tuple[int, ...] | None = None
     adding: tuple[int, ...] | None = None
     unclean_shutdown: frozenset[int] = frozenset()
-    lost: frozenset[int] = frozenset()  # whose copy is no more: the disk is another
+    lost: frozenset[int] = frozenset()  # brokers that came back with another disk, without the replica
     directories: tuple[bytes, ...] | None = None
     recovery_state: int | None = None
 
@@ -72,10 +72,10 @@ class PartitionChange:
                 if partition.recovery_state != RECOVERING:
                     record.leader_recovery_state = RECOVERING
         elif not set(partition.replicas) <= set(replicas):
-            # A replica is taken away: its requests must be refused from now on, which the new epoch does.
+            # A replica is removed: its requests must be refused from now on, which a new leader epoch does.
             record.leader = leader
         if leader != NO_LEADER:
-            last_known = ()  # whoever led before may lose from now on what this one is given
+            last_known = ()  # from now on the former leader may lack records of the new one
         elif not in_sync and partition.leader not in (NO_LEADER, *self.lost):
             last_known = (partition.leader,)
         _set_if_changed(record, "isr", in_sync, partition.in_sync)
@@ -102,7 +102,7 @@ class PartitionChange:
         )
 
     def _last_known(self, replicas: tuple[int, ...]) -> tuple[int, ...]:
-        """The last leader, when it was the last in sync: the best that is left if nobody is eligible."""
+        """Returns the last known leader, which was the last in sync: the best choice if no replica is eligible."""
         known = self.partition.last_known_leaders if self.uses_eligible else ()
         return tuple(r for r in known if r in replicas and r not in self.lost)
 
@@ -113,7 +113,7 @@ class PartitionChange:
         eligible: tuple[int, ...],
         last_known: tuple[int, ...],
     ) -> tuple[int, bool]:
-        """The leader, and whether electing it may lose what was committed."""
+        """Returns the leader, and whether electing it may lose committed records."""
         valid = [
             r for r in replicas if self.is_alive(r) and (r in in_sync or (not in_sync and r in eligible))
         ]
@@ -142,9 +142,9 @@ class PartitionChange:
 def _complete_reassignment(
     replicas: tuple[int, ...], removing: tuple[int, ...], adding: tuple[int, ...], in_sync: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A reassignment is done when all replicas that are added are in sync, and someone stays.
+    """Completes a reassignment once all replicas that it adds are in sync and some replica stays.
 
-    One that leaves fewer replicas waits for all that stay: before that, the set may need those that go.
+    A reassignment to fewer replicas waits until all that stay are in sync: before that, the set may need those that go.
     """
     if not adding and not removing:
         return replicas, removing, adding, in_sync

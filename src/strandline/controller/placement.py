@@ -1,11 +1,11 @@
-"""Which brokers hold which replicas: in stripes over racks, each partition starting one broker further.
+"""The placement of replicas on brokers: in stripes over racks, where each partition starts one broker further.
 
 With racks a, b, c of two brokers each the order is a1 b1 c1 a2 b2 c2; partition p starts at the p-th of them, so that
 leaders spread over brokers. Its followers come from the racks after the leader's, one of each in turn, so that the
 replicas of one partition are in as many racks as there are. Brokers without a rack are one rack.
 
-A fenced broker is registered and may come back: as in Kafka it gets a replica where its rack has no other broker left
-to give. It never leads, and stands at the end of the replicas.
+A fenced broker is registered and may come back: as in Kafka it gets a replica if its rack has no other broker left. It
+never leads, and stands at the end of the replicas.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Rack:
 
 
 def racks_of(brokers: Sequence[BrokerRegistration]) -> list[Rack]:
-    """The brokers of each rack, all in order."""
+    """Returns the brokers of each rack, all in order."""
     racks: dict[str, Rack] = {}
     for broker in sorted(brokers, key=lambda b: b.node_id):
         rack = racks.setdefault(broker.rack or "", Rack([], []))
@@ -33,7 +33,7 @@ def racks_of(brokers: Sequence[BrokerRegistration]) -> list[Rack]:
 
 
 def stripe(racks: Sequence[Rack]) -> list[int]:
-    """The live brokers, one of each rack in turn."""
+    """Returns the brokers that are alive, one of each rack in turn."""
     columns = zip_longest(*(rack.live for rack in racks))
     return [node_id for column in columns for node_id in column if node_id is not None]
 
@@ -41,7 +41,8 @@ def stripe(racks: Sequence[Rack]) -> list[int]:
 def place(
     brokers: Sequence[BrokerRegistration], partition_count: int, replication_factor: int, first: int
 ) -> list[tuple[int, ...]]:
-    """Replicas of each partition, preferred leader first. `first` is where the stripe starts: chance decides it."""
+    """Returns the replicas of each partition, the preferred leader first. `first` is where the stripe starts, a random
+    number."""
     racks = racks_of(brokers)
     order = stripe(racks)
     assert order, "a fenced broker does not lead"
@@ -61,7 +62,7 @@ def _followers(racks: list[Rack], leader: int, count: int, turn: int) -> list[in
     home = next(number for number, rack in enumerate(racks) if leader in rack.live)
     at_home = racks[home].live
     place_at_home = at_home.index(leader)
-    # What each rack still has to give, beginning with the one after the leader's and ending with its own.
+    # The brokers that are left in each rack, beginning with the rack after the leader's and ending with its own.
     left = [
         _rotated(rack.live, place_at_home + turn) + _rotated(rack.fenced, place_at_home + turn)
         for rack in (*racks[home + 1 :], *racks[:home])

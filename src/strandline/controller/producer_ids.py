@@ -1,4 +1,4 @@
-"""Plan for a block of producer ids: ids of a block that was handed out are never handed out again."""
+"""Plan for a block of producer ids: a block that one broker got is never given to another."""
 
 from __future__ import annotations
 

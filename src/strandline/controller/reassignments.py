@@ -1,8 +1,8 @@
 """Plans for moving partitions: AlterPartitionReassignments, and ListPartitionReassignments (KIP-455).
 
-A reassignment adds the new replicas beside the old ones; when all that are added are in sync the old ones go. As long
-as it is not done it can be cancelled: the replicas that were added go again. It can also get another target: then
-all that are not in that one go, and again not before those that are added are in sync.
+A reassignment adds the new replicas beside the old ones; when all that are added are in sync, the old ones are removed.
+Until then it can be cancelled, which removes the added replicas. It can also get another target: then all replicas that
+are not in the target are removed, again only once those that are added are in sync.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _reassign(
     _check_target(image, partition, target.replicas, allows_other_factor)
     settled = tuple(r for r in partition.replicas if r not in partition.adding)
     change.adding = tuple(r for r in target.replicas if r not in settled)
-    # Also those that the reassignment before has added: by now they may be the only ones in sync.
+    # Replicas that the reassignment before has added count too: by now they may be the only ones in sync.
     change.removing = tuple(r for r in partition.replicas if r not in target.replicas)
     change.replicas = (*target.replicas, *change.removing)
     return change.record()
@@ -102,7 +102,8 @@ def _check_target(
 ) -> None:
     if not replicas or len(set(replicas)) != len(replicas):
         raise KafkaError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Replicas {list(replicas)} are empty or repeated."
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Replicas {list(replicas)} must be at least one broker, and none of them twice.",
         )
     unknown = [r for r in replicas if r not in image.brokers]
     if unknown:
@@ -110,7 +111,8 @@ def _check_target(
     factor = len(partition.replicas) - len(partition.removing)
     if not allows_other_factor and len(replicas) != factor:
         raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor would change from {factor}."
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor would change from {factor}, which the request does not allow.",
         )
 
 
@@ -123,7 +125,7 @@ def _cancel(partition: PartitionState, change: PartitionChange, allows_unclean: 
     if not change.in_sync and not allows_unclean:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "Only replicas that were added are in sync; it cannot be cancelled.",
+            "Only replicas that were added are in sync, so the reassignment cannot be cancelled.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Plans for AlterUserScramCredentials (KIP-554): each user's change is accepted or refused by itself."""
+"""Plans for AlterUserScramCredentials (KIP-554): each user's change succeeds or fails by itself."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from strandline.wire.api.k51_alter_user_scram_credentials import (
 from strandline.wire.records.metadata import RemoveUserScramCredentialRecord, UserScramCredentialRecord
 from strandline.wire.schema import Message
 
-# 3.5-IV2, the first whose metadata has them.
+# 3.5-IV2, the first metadata version with SCRAM credentials.
 METADATA_VERSION_FOR_SCRAM: Final = 11
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
 _MECHANISMS: Final = (1, 2)
 
-# Stored key and server key of a salted password, by the number of the mechanism.
+# Returns the stored key and the server key of a salted password, by the number of the mechanism.
 DeriveKeys = Callable[[int, bytes], tuple[bytes, bytes]]
 
 

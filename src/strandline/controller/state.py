@@ -1,8 +1,8 @@
 """The state from which the controller decides every change of the cluster's metadata.
 
-The functions `plan_…` of this package look at the parts of the state that they need and return the records that would
-make a change, and its response; they change nothing. `apply` alone changes the state. The runtime appends a plan's
-records, applies them here at once, so that the next plan sees them, and gives the response when they are committed.
+The functions `plan_…` of this package read the parts of the state that they need. They return the records of a change
+and its response, and change nothing. Only `apply` changes the state. The runtime appends a plan's records, applies them
+here at once, so that the next plan sees them, and responds when they are committed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strandline.wire.schema import Message
 
 
 class ControllerState:
-    """The image of the cluster, the configs that follow from it, and what else plans need."""
+    """The image of the cluster, the configs that follow from it, and the other facts that plans need."""
 
     def __init__(self, configs: DynamicConfigs, random: Random) -> None:
         self.image = ClusterImage()
@@ -30,12 +30,12 @@ class ControllerState:
         )
 
     def apply(self, record: Message) -> None:
-        """Changes the state as the record says."""
+        """Applies a record to the state."""
         apply_to(self.image, self.configs, record)
 
 
 def apply_to(image: ClusterImage, configs: DynamicConfigs, record: Message) -> None:
-    """Applies a record to an image and to the configs that are worked out from it."""
+    """Applies a record to an image and to the configs that follow from it."""
     match record:
         case ConfigRecord():
             image.apply(record)

@@ -1,4 +1,4 @@
-"""The settings of a new topic where its request does not say them: those of the controller's configs."""
+"""The settings of a new topic that its request does not name: they come from the controller's configs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def replication_factor(configs: DynamicConfigs) -> int:
 def topic_overrides(
     configs: DynamicConfigs, requested: Sequence[tuple[str, str | None]]
 ) -> Mapping[str, str]:
-    """The overrides that these configs come to; raises INVALID_CONFIG where no topic can have them."""
+    """Returns the overrides that a request's configs amount to; raises INVALID_CONFIG if no topic can have them."""
     decided = create_topic(configs, requested)
     if isinstance(decided, RefusedAlteration):
         raise KafkaError(ErrorCode[decided.error], decided.message)
@@ -33,7 +33,7 @@ def topic_overrides(
 def effective_configs(
     configs: DynamicConfigs, overrides: Mapping[str, str]
 ) -> tuple[CreatableTopicConfigs, ...]:
-    """The configs that a topic with these overrides will have, for the response of CreateTopics."""
+    """Returns the configs of a topic with these overrides, for the response of CreateTopics."""
     return tuple(
         CreatableTopicConfigs(
             name=entry.name,

@@ -1,4 +1,4 @@
-"""Plans for topics and partitions: create, delete, add partitions.
+"""Plans for topics: creation, deletion, and more partitions.
 
 Each topic of a request succeeds or fails by itself; the records of those that succeed are appended as one batch. A
 request that asks for more than such a batch may hold is refused as a whole, before anything is planned.
@@ -47,11 +47,11 @@ from strandline.wire.api.k37_create_partitions import (
 from strandline.wire.records.metadata import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from strandline.wire.schema import Message
 
-# What one request may create: MAX_PARTITIONS_PER_BATCH and MAX_RECORDS_PER_USER_OP of Apache Kafka.
+# Limits of one request, as Kafka's MAX_PARTITIONS_PER_BATCH and MAX_RECORDS_PER_USER_OP.
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 CONFIGS_PER_REQUEST_MAX: Final = 10_000
 
-# A topic in a request for its deletion: its name, or its id.
+# A topic in a DeleteTopics request: its name or its id.
 _Named = tuple[str | None, bytes]
 
 
@@ -88,7 +88,7 @@ def plan_create_topics(
 
 
 def _excess(*, partition_count: int, config_count: int) -> KafkaError | None:
-    """Why a request of this size is refused, if it is: planning it would hold up the controller."""
+    """Returns the error of a request that is too large: planning it would block the controller."""
     if partition_count > PARTITIONS_PER_REQUEST_MAX:
         return KafkaError(
             ErrorCode.POLICY_VIOLATION,
@@ -105,7 +105,7 @@ def _excess(*, partition_count: int, config_count: int) -> KafkaError | None:
 
 
 def _partition_count(topic: CreatableTopic, configs: DynamicConfigs) -> int:
-    """The number of partitions that are requested, whether or not they can be created."""
+    """Returns the number of partitions that are requested, whether or not they can be created."""
     if topic.assignments:
         return len(topic.assignments)
     return partition_count(configs) if topic.num_partitions == -1 else max(topic.num_partitions, 0)
@@ -129,7 +129,7 @@ def _plan_topic(
         for name, value in sorted(overrides.items())
     ]
     records += _partition_records(image, topic_id, 0, replicas)
-    # Topics of one request mostly have the same overrides, if any, and to describe them takes longer than the rest.
+    # Most topics of a request have the same overrides, if any, and describing them takes longer than the rest.
     kind = frozenset(overrides.items())
     if kind not in described:
         described[kind] = effective_configs(configs, overrides)
@@ -147,8 +147,11 @@ def _plan_topic(
 
 def _check_new_name(image: ClusterImage, name: str) -> None:
     if name == METADATA_TOPIC:
-        # Its replica would be in the metadata log's own directory.
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} is the metadata log and cannot be a topic.")
+        # The topic's replica would be in the directory of the metadata log.
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"{name} is the metadata log and cannot be a topic. Choose another name.",
+        )
     problem = invalid_topic_name(name)
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{problem[0].upper()}{problem[1:]}.")
@@ -195,7 +198,8 @@ def _replicas_of_new_topic(
 def _enough_brokers(
     image: ClusterImage, replication_factor: int, observers: frozenset[int]
 ) -> list[BrokerRegistration]:
-    """The brokers that may have a replica. One that is registered and down counts: it gets its copy when it returns."""
+    """Returns the brokers that may have a replica. A broker that is registered and down counts: it gets its copy when
+    it returns."""
     registered = without_observers(list(image.brokers.values()), observers)
     if replication_factor > len(registered):
         raise KafkaError(
@@ -227,7 +231,7 @@ def _check_assignments(
         if len(replicas) != factor:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Replicas {list(replicas)} are not {factor}, like the others.",
+                f"Replicas {list(replicas)} must be {factor}, as many as each other partition of the topic has.",
             )
         if all(image.brokers[node_id].fenced for node_id in replicas):
             raise KafkaError(
@@ -242,7 +246,7 @@ def _partition_records(
     records = []
     for index, nodes in enumerate(replicas, start=first):
         live = tuple(node_id for node_id in nodes if not image.brokers[node_id].fenced)
-        # One that is shutting down stays out, as in Kafka, unless there is no other.
+        # A broker that is shutting down stays out, as in Kafka, unless there is no other.
         in_sync = tuple(n for n in live if not image.brokers[n].in_controlled_shutdown) or live
         records.append(
             PartitionRecord(
@@ -264,7 +268,8 @@ def _partition_records(
 def plan_delete_topics(
     image: ClusterImage, configs: DynamicConfigs, request: DeleteTopicsRequest, version: int
 ) -> Planned[DeleteTopicsResponse]:
-    """Deletes topics by name or id; one that is named more than once is one error and is not deleted."""
+    """Plans the deletion of topics by name or id; a topic that is named more than once is one error and is not
+    deleted."""
     mentions = Counter[_Named]((name, ZERO_UUID) for name in request.topic_names)
     mentions.update((state.name, state.topic_id) for state in request.topics)
     doomed: list[TopicState] = []
@@ -272,7 +277,7 @@ def plan_delete_topics(
     for named in mentions:
         try:
             if not configs.broker_value("delete.topic.enable"):
-                # Clients did not know the other code before version 3.
+                # Clients of versions before 3 do not know the other error code.
                 code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
                 raise KafkaError(code, "delete.topic.enable is false.")
             topic = _doomed_topic(image, mentions, named)
@@ -356,7 +361,7 @@ def plan_create_partitions(
 
 
 def _additional_count(image: ClusterImage, request: CreatePartitionsTopic) -> int:
-    """The number of partitions that are requested, whether or not they can be created."""
+    """Returns the number of partitions that are requested, whether or not they can be created."""
     topic = image.topics.get(request.name)
     return max(request.count - len(topic.partitions), 0) if topic is not None else 0
 

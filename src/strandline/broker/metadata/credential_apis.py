@@ -34,22 +34,26 @@ async def decide_credentials(
                 lambda: plan_alter_scram_credentials(runtime.state.image, request, _derive)
             )
         case CreateDelegationTokenRequest():
-            asked, token_id = _asked(runtime, principal), uuid_text(runtime.state.random.uuid())
+            context, token_id = _context(runtime, principal), uuid_text(runtime.state.random.uuid())
             return await runtime.commit(
-                lambda: tokens.plan_create_token(runtime.state.image, request, asked, token_id)
+                lambda: tokens.plan_create_token(runtime.state.image, request, context, token_id)
             )
         case RenewDelegationTokenRequest():
-            asked = _asked(runtime, principal)
-            return await runtime.commit(lambda: tokens.plan_renew_token(runtime.state.image, request, asked))
+            context = _context(runtime, principal)
+            return await runtime.commit(
+                lambda: tokens.plan_renew_token(runtime.state.image, request, context)
+            )
         case ExpireDelegationTokenRequest():
-            asked = _asked(runtime, principal)
-            return await runtime.commit(lambda: tokens.plan_expire_token(runtime.state.image, request, asked))
+            context = _context(runtime, principal)
+            return await runtime.commit(
+                lambda: tokens.plan_expire_token(runtime.state.image, request, context)
+            )
 
 
-def _asked(runtime: ControllerRuntime, principal: Principal) -> tokens.TokenRequest:
+def _context(runtime: ControllerRuntime, principal: Principal) -> tokens.TokenContext:
     config = runtime.state.configs.static
     secret = config.optional_text("delegation.token.secret.key")
-    return tokens.TokenRequest(
+    return tokens.TokenContext(
         requester=f"{principal.kind}:{principal.name}",
         now_ms=runtime.now_ms(),
         lifetime_ms_max=config.int("delegation.token.max.lifetime.ms"),
