@@ -1,4 +1,4 @@
-"""Small text files that Kafka keeps beside the logs.
+"""The small text files that Kafka keeps beside the logs.
 
 An offset checkpoint is: a line with the version (0), a line with the number of entries, then one entry a line.
 """
@@ -25,11 +25,11 @@ def _render(entries: Iterable[str]) -> bytes:
 
 def _entries(data: bytes, fields: int) -> list[list[str]]:
     if not data:
-        return []  # Kafka makes the file before it has something to write
+        return []  # Kafka creates the file before there is anything to write
     try:
         lines = data.decode().split("\n")
         if int(lines[0]) != _VERSION:
-            raise MalformedCheckpoint(f"version {lines[0]} where {_VERSION} is expected")
+            raise MalformedCheckpoint(f"the version is {lines[0]}, where {_VERSION} is expected")
         count = int(lines[1])
     except (ValueError, IndexError) as error:
         raise MalformedCheckpoint(str(error)) from error

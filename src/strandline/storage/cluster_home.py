@@ -1,9 +1,9 @@
-"""The data directory of a cluster whose nodes run on this machine, taken by the process that runs them.
+"""The data directory of a cluster whose nodes run on this machine; the process that runs them locks it.
 
 1. Nothing is created, moved or formatted before the directory's contents allow it.
 2. The lock is held first. The contents are read again under it, because they may have changed meanwhile.
-3. Nodes of 0.1.0's layout are renamed one after the other; each of them is in one place at any time, so a move that was
-   interrupted goes on. No node is moved while a process uses it.
+3. Node directories of 0.1.0's layout are renamed one after the other. Each is in one place at any time, so an
+   interrupted move can be continued. No node is moved while a process uses it.
 4. A new cluster is formatted beside its place and renamed: a data directory has all of its nodes or none.
 """
 
@@ -32,7 +32,8 @@ FormatNode = Callable[[int, str], None]
 
 class ClusterHome:
     def __init__(self, disk: Disk, path: str, count: int) -> None:
-        """Looks at the directory and leaves it as it is; UnusableDirectory if it is not for a cluster of `count`."""
+        """Reads the directory and changes nothing; raises UnusableDirectory if it is not for a cluster of `count`
+        nodes."""
         self._disk = disk
         self._count = count
         self.path = path
@@ -41,7 +42,7 @@ class ClusterHome:
         self._is_locked = False
 
     def take(self, new_cluster_id: str, format_node: FormatNode) -> str:
-        """Takes the directory until `release`, with every node at its place; the id of the cluster that it holds.
+        """Locks the directory until `release` and puts every node in its place; returns the id of its cluster.
 
         A new cluster gets `new_cluster_id`, and `format_node` formats each node's log directory, by number and path.
         """
@@ -70,12 +71,13 @@ class ClusterHome:
             self._disk.sync_directory(self.path)
             for move in moves:
                 self._rename(move)
-            # The nodes' new names are on the device before their old ones go.
+            # The new names of the nodes are synced before the old ones are removed.
             self._disk.sync_directory(f"{self.path}/{NODES}")
             self._disk.sync_directory(self.path)
 
     def _rename(self, move: Move) -> None:
-        """Renames the log directory last: as long as it has its old name, the files beside it are looked for."""
+        """Renames a node's files and, last, its log directory: while that has its old name, a start looks for the files
+        beside it."""
         for suffix in (NODE_SETTINGS, NODE_LOG):
             if self._disk.exists(move.old + suffix):
                 self._disk.rename(move.old + suffix, move.new + suffix)
@@ -83,7 +85,7 @@ class ClusterHome:
 
     def _format(self, format_node: FormatNode) -> None:
         temporary = f"{self.path}/{NODES_IN_PREPARATION}"
-        # Nodes of a start that was interrupted have never run.
+        # These nodes are from a start that was interrupted, and have never run.
         with suppress(FileNotFoundError):
             self._disk.remove_directory(temporary)
         try:

@@ -1,7 +1,7 @@
 """A data directory of `strandline up`: it holds a single broker, or a cluster, or nothing yet.
 
-A single broker's data directory is its log directory: partitions lie in it, under names that topics give them. A
-cluster's holds the log directories of its nodes, where no topic can be named:
+A single broker's data directory is its log directory: the partitions are in it, named after their topics. A cluster's
+data directory holds the log directories of its nodes, under names that no partition can have:
 
     <data>/.lock                held by the process that runs the cluster
     <data>/nodes/1/             the log directory of node 1
@@ -13,7 +13,7 @@ A partition's directory has a hyphen in its name (`<topic>-<partition>`, whateve
 nor `nodes.part` nor `.lock` has one. 0.1.0 kept node 1 in `<data>/node-1`, which is partition 1 of a topic `node` as
 well. Such a directory is a node's if it has a meta.properties, which no partition has.
 
-Functions named `check_…` and `plan_…` decide by the contents of a directory, and change nothing.
+The functions `check_…` and `plan_…` decide by the contents of a directory, and change nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from strandline.storage.directory import UnusableDirectory, holder_text, identit
 
 NODES: Final = "nodes"
 NODES_IN_PREPARATION: Final = "nodes.part"
-# Of files beside a node's log directory, with its name.
+# The suffixes of files beside a node's log directory.
 NODE_SETTINGS: Final = ".properties"
 NODE_LOG: Final = ".stderr"
 
@@ -39,7 +39,7 @@ _OLD_NODE: Final = re.compile(r"node-([1-9][0-9]*)")
 
 
 class NodeDirectory(NamedTuple):
-    """The log directory of one node of a cluster; the cluster's id is empty where meta.properties is not the node's."""
+    """The log directory of one node of a cluster; the cluster's id is empty if meta.properties is not the node's."""
 
     node_id: int
     path: str
@@ -48,14 +48,14 @@ class NodeDirectory(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataDirectory:
-    """The contents of a data directory, as far as they decide who may open it."""
+    """The contents of a data directory that decide who may open it."""
 
     path: str
     has_broker: bool = False
     has_partitions: bool = False
     nodes: tuple[NodeDirectory, ...] = ()
     old_nodes: tuple[NodeDirectory, ...] = ()
-    # `nodes` is a file, or has something in it that is not a node.
+    # True if `nodes` is a file, or has an entry that is not a node.
     is_nodes_taken: bool = False
 
     @property
@@ -64,14 +64,14 @@ class DataDirectory:
 
 
 class Move(NamedTuple):
-    """A rename of a node's log directory; files beside it go with it."""
+    """A rename of a node's log directory and of the files beside it."""
 
     old: str
     new: str
 
 
 class ClusterPlan(NamedTuple):
-    """How a data directory becomes that of a running cluster: which cluster it is, None for a new one."""
+    """The steps by which a data directory becomes that of a running cluster; `cluster_id` is None for a new one."""
 
     cluster_id: str | None
     moves: tuple[Move, ...]
@@ -82,7 +82,8 @@ def node_directory(data: str, node_id: int) -> str:
 
 
 def contents_of(disk: Disk, path: str) -> DataDirectory:
-    """Raises OSError for a directory that cannot be read; one that is not there holds nothing."""
+    """Returns the contents of a data directory; one that does not exist is empty. Raises OSError if it cannot be
+    read."""
     try:
         file_names = disk.names(path)
     except FileNotFoundError:
@@ -104,7 +105,7 @@ def contents_of(disk: Disk, path: str) -> DataDirectory:
 
 
 def _names_of_nodes(disk: Disk, path: str) -> list[str] | None:
-    """The names in the directory `nodes`; None if there is no such directory."""
+    """Returns the names in the directory `nodes`; None if there is no such directory."""
     try:
         return disk.names(f"{path}/{NODES}")
     except (FileNotFoundError, NotADirectoryError):
@@ -122,7 +123,8 @@ def _nodes(disk: Disk, paths: Iterable[tuple[int, str]]) -> Iterable[NodeDirecto
 
 
 def user_of(disk: Disk, data: DataDirectory) -> int | None:
-    """The process that runs the broker, the cluster or a node of it, 0 where its id is unknown; None if none does."""
+    """Returns the id of the process that runs the broker, the cluster or a node of it; 0 if the id is unknown, None if
+    none runs."""
     for path in (data.path, *(node.path for node in data.all_nodes)):
         holder = disk.lock_holder(f"{path}/{names.LOCK}")
         if holder is not None:
@@ -131,7 +133,8 @@ def user_of(disk: Disk, data: DataDirectory) -> int | None:
 
 
 def check_broker(data: DataDirectory, user: int | None) -> None:
-    """Raises UnusableDirectory if a broker must not have its log directory here, because a cluster has."""
+    """Raises UnusableDirectory if the directory belongs to a cluster, so that no broker may use it as its log
+    directory."""
     if not data.all_nodes:
         return
     _check_one_tenant(data)
@@ -149,9 +152,9 @@ def check_broker(data: DataDirectory, user: int | None) -> None:
 
 
 def check_node_alone(path: str, around: DataDirectory) -> None:
-    """Raises UnusableDirectory if a broker that is alone would open one node of a cluster.
+    """Raises UnusableDirectory if a single broker would open the log directory of one node of a cluster.
 
-    It would lead the metadata quorum without the others, and their logs would part for ever.
+    It would lead the metadata quorum without the others, and their logs would diverge for ever.
     """
     own = next((node for node in around.all_nodes if node.path == path), None)
     if own is not None and sum(node.cluster_id == own.cluster_id for node in around.all_nodes) > 1:
@@ -162,7 +165,8 @@ def check_node_alone(path: str, around: DataDirectory) -> None:
 
 
 def plan_cluster(data: DataDirectory, count: int, user: int | None) -> ClusterPlan:
-    """How a cluster of `count` nodes opens the directory; raises UnusableDirectory if it must not."""
+    """Returns the plan by which a cluster of `count` nodes opens the directory; raises UnusableDirectory if it must
+    not."""
     _check_one_tenant(data)
     if user is not None:
         raise _in_use(data, user)
@@ -190,13 +194,14 @@ def _check_room(data: DataDirectory) -> None:
         )
     if data.is_nodes_taken:
         raise UnusableDirectory(
-            f"{data.path}/{NODES}, where a cluster's nodes would be, has other things in it: "
+            f"{data.path}/{NODES}, where a cluster's nodes would be, has other files in it: "
             "choose another directory"
         )
 
 
 def _check_layouts(data: DataDirectory) -> None:
-    """A move that was interrupted left some nodes here and some there, but no node in both places."""
+    """Raises UnusableDirectory if a node is in both places. A move that was interrupted leaves each node in one of
+    them."""
     new = {node.node_id: node for node in data.nodes}
     for old in data.old_nodes:
         if old.node_id in new:
@@ -218,7 +223,7 @@ def _check_layouts(data: DataDirectory) -> None:
 
 
 def _check_one_tenant(data: DataDirectory) -> None:
-    """0.1.0 let a broker and a cluster have the same data."""
+    """Raises UnusableDirectory if a broker and a cluster share the directory, which 0.1.0 allowed."""
     if not data.has_broker or not data.all_nodes:
         return
     moved = [node.path for node in data.old_nodes] + ([f"{data.path}/{NODES}"] if data.nodes else [])
@@ -242,7 +247,7 @@ def _cluster_text(data: DataDirectory) -> str:
 
 
 def _command(data: DataDirectory) -> str:
-    """A command that opens it; a cluster of one node is a broker in a directory of its own."""
+    """Returns a command that opens the directory; a cluster of one node is a broker in a directory of its own."""
     match data.all_nodes:
         case ():
             options = f"--data {shlex.quote(data.path)}"
@@ -259,7 +264,8 @@ def _listed(paths: Iterable[str]) -> str:
 
 
 def data_directory_around(path: str) -> str | None:
-    """The data directory in whose `nodes`, or as whose node, an absolute path would lie; None for any other path."""
+    """Returns the data directory that an absolute path would belong to as a node or in `nodes`; None for any other
+    path."""
     above, name = names.directory_of(path), path.rstrip("/").rpartition("/")[2]
     if name == NODES or _OLD_NODE.fullmatch(name):
         return above

@@ -1,9 +1,9 @@
-"""A log directory: the partitions in it, its identity, and what is checkpointed for all of them.
+"""A log directory: its identity, its partitions, and their checkpoints.
 
-`meta.properties` says which node and cluster the directory belongs to. Four checkpoints hold an offset for each
-partition: up to where it is on the device, its high watermark, its log start, up to where it is compacted. They are
-kept in memory too, so that a partition that is never opened keeps its entries. A marker file says that the last end was
-a clean one.
+`meta.properties` says which node and cluster the directory belongs to. Four checkpoints hold an offset of each
+partition: its recovery point, its high watermark, its log start, and the offset up to which it is compacted. They are
+in memory too, so that a partition that is never opened keeps its entries. A marker file says that the last shutdown was
+clean.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from strandline.storage.checkpoints import MalformedCheckpoint
 _META_VERSION: Final = "1"
 
 
-# The id of a directory that cannot be read, and so of none.
+# The id of a directory that cannot be read.
 NO_ID: Final = bytes(16)
 
 
 class UnusableDirectory(Exception):
-    """A log directory that this node must not use, with what to do about it."""
+    """A log directory that this node must not use; the text says why and what to do."""
 
 
 class UnreadableDirectory(UnusableDirectory):
-    """A log directory whose disk does not answer."""
+    """A log directory that cannot be read from its disk."""
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(f"{path} cannot be read: {error}")
@@ -37,7 +37,7 @@ class UnreadableDirectory(UnusableDirectory):
 
 
 def take_lock(disk: Disk, path: str) -> None:
-    """Takes the lock of a directory for this process; UnusableDirectory if another process holds it."""
+    """Takes the lock of a directory for this process; raises UnusableDirectory if another process holds it."""
     lock = f"{path}/{names.LOCK}"
     if not disk.lock(lock):
         user = holder_text(disk.lock_holder(lock))
@@ -45,7 +45,7 @@ def take_lock(disk: Disk, path: str) -> None:
 
 
 def holder_text(process_id: int | None) -> str:
-    """The holder of a lock in words, from what `Disk.lock_holder` says."""
+    """Returns the holder of a lock in words, from the result of `Disk.lock_holder`."""
     return f"process {process_id}" if process_id else "another process"
 
 
@@ -62,7 +62,7 @@ def format_directory(disk: Disk, path: str, *, cluster_id: str, node_id: int, di
 
 
 def is_formatted(disk: Disk, path: str) -> bool:
-    """Raises UnreadableDirectory where nobody can tell."""
+    """Returns True if the directory has a meta.properties; raises UnreadableDirectory if it cannot be read."""
     try:
         disk.read(f"{path}/{names.META_PROPERTIES}")
     except FileNotFoundError:
@@ -73,7 +73,8 @@ def is_formatted(disk: Disk, path: str) -> bool:
 
 
 def is_unformatted(disk: Disk, path: str) -> bool:
-    """Whether it has never been used; one that cannot be read has been, and a node can often do without it."""
+    """Returns True if the directory has never been used. One that cannot be read counts as used: a node can often do
+    without it."""
     try:
         return not is_formatted(disk, path)
     except UnreadableDirectory:
@@ -86,12 +87,13 @@ class DirectoryIdentity(NamedTuple):
 
 
 def identity_of(disk: Disk, path: str, node_id: int) -> DirectoryIdentity:
-    """The contents of meta.properties; raises UnusableDirectory if it makes no sense, or is another node's."""
+    """Returns the contents of meta.properties; raises UnusableDirectory if they cannot be used or are another
+    node's."""
     try:
         meta = checkpoints.parse_properties(disk.read(f"{path}/{names.META_PROPERTIES}"))
         if meta.get("node.id") != str(node_id):
             raise UnusableDirectory(
-                f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}"
+                f"{path} belongs to node {meta.get('node.id')}, and this is node {node_id}: choose another directory"
             )
         return DirectoryIdentity(meta["cluster.id"], parse_uuid(meta["directory.id"]))
     except OSError as error:
@@ -104,7 +106,8 @@ class LogDirectory:
     def __init__(self, disk: Disk, path: str, node_id: int) -> None:
         """Takes the directory for this node.
 
-        Raises UnusableDirectory if it is another's or in use. One that cannot be read is offline from the beginning.
+        Raises UnusableDirectory if it is in use or belongs to another node. One that cannot be read is offline from the
+        beginning.
         """
         self._disk = disk
         self.path = path
@@ -115,7 +118,8 @@ class LogDirectory:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.log_starts: dict[TopicPartition, int] = {}
         self.cleaned_offsets: dict[TopicPartition, int] = {}
-        # Whose entries went from memory and may still be on disk: a partition of the same name must not inherit them.
+        # Partitions whose entries are gone from memory and may still be on disk: a partition of the same name must not
+        # inherit them.
         self.forgotten: set[TopicPartition] = set()
         self.clean_epoch: int | None = None
         self._is_locked = False
@@ -150,11 +154,11 @@ class LogDirectory:
         try:
             return checkpoints.parse_offsets(self._disk.read(path))
         except MalformedCheckpoint as error:
-            self.notes.append(f"{path}: {error}; ignored: what it held is found out anew")
+            self.notes.append(f"{path}: {error}; ignored, because its contents are found out again")
             return {}
 
     def _take_clean_marker(self) -> int | None:
-        """The broker epoch of the clean end, or None; the marker is gone afterwards."""
+        """Returns the broker epoch of a clean shutdown, or None, and removes the marker."""
         path = f"{self.path}/{names.CLEAN_SHUTDOWN}"
         if not self._disk.exists(path):
             return None
@@ -163,17 +167,17 @@ class LogDirectory:
         except (ValueError, AttributeError):
             epoch = -1
         self._disk.remove(path)
-        # If the removal did not survive a power cut, the next start would take the unclean end for a clean one.
+        # If the removal did not survive a power cut, the next start would take an unclean shutdown for a clean one.
         self._disk.sync_directory(self.path)
         return epoch
 
     def mark_clean(self, broker_epoch: int) -> None:
-        """The last act of a clean shutdown."""
+        """Writes the marker of a clean shutdown, as its last step."""
         content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
         self._disk.write_whole(f"{self.path}/{names.CLEAN_SHUTDOWN}", content)
 
     def partitions(self) -> dict[TopicPartition, str]:
-        """Partitions that have a directory here; leftovers of deleted ones are not among them."""
+        """Returns the partitions that have a directory here, without the remains of deleted ones."""
         found = {}
         for name in self._disk.names(self.path):
             if name.endswith((names.DELETED_DIRECTORY, names.STRAY_DIRECTORY, names.FUTURE_DIRECTORY)):
@@ -191,7 +195,7 @@ class LogDirectory:
         ]
 
     def future_directories(self) -> list[str]:
-        """Copies that a move between log directories left unfinished."""
+        """Returns the copies that an unfinished move between log directories has left."""
         return [
             f"{self.path}/{name}"
             for name in self._disk.names(self.path)
@@ -213,7 +217,7 @@ class LogDirectory:
         return self._create(self.path_of(partition), topic_id)
 
     def create_future(self, partition: TopicPartition, topic_id: bytes, unique: str) -> str:
-        """A directory for a copy that is to take the partition's place; its path."""
+        """Creates a directory for a copy that is to replace the partition; returns its path."""
         return self._create(f"{self.path}/{names.future_directory(partition, unique)}", topic_id)
 
     def _create(self, directory: str, topic_id: bytes) -> str:
@@ -226,11 +230,12 @@ class LogDirectory:
         return directory
 
     def set_aside(self, partition: TopicPartition, directory: str, unique: str) -> str:
-        """Renames a deleted partition's directory; returns the new path, to be removed after a delay."""
+        """Renames a deleted partition's directory; returns the new path, which is to be removed after a delay."""
         return self._set_aside(partition, directory, names.deleted_directory(partition, unique))
 
     def set_stray(self, partition: TopicPartition, directory: str, unique: str) -> str:
-        """The same for a directory that no topic has and nobody asked to delete: it stays, and its name says so."""
+        """Renames a partition's directory that belongs to no topic and that no request has deleted: it stays, as a
+        stray."""
         return self._set_aside(partition, directory, names.stray_directory(partition, unique))
 
     def _set_aside(self, partition: TopicPartition, directory: str, name: str) -> str:
@@ -243,7 +248,7 @@ class LogDirectory:
             if offsets.pop(partition, None) is not None:
                 self.forgotten.add(partition)
 
-    # Path and contents of each checkpoint, as the state is now.
+    # Path and contents of each checkpoint, by the present state.
 
     def renders(self) -> tuple[Callable[[], tuple[str, bytes]], ...]:
         return (
@@ -264,7 +269,8 @@ class LogDirectory:
         return f"{self.path}/{names.LOG_STARTS}", checkpoints.render_offsets(moved)
 
     def cut_cleaned_offset(self, partition: TopicPartition, end_offset: int) -> bool:
-        """The log was cut: what comes in the place of what went is dirty. Whether that has to be written."""
+        """Lowers the cleaned offset to the end of a truncated log: the records that follow are dirty. Returns True if
+        the checkpoint has to be written."""
         if self.cleaned_offsets.get(partition, 0) <= end_offset:
             return False
         self.cleaned_offsets[partition] = end_offset

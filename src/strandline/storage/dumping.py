@@ -1,6 +1,6 @@
 """The files of a partition as plain values, for people who look at a log without a broker.
 
-Nothing here repairs or skips: where a file cannot be read any further, the last value says so.
+Nothing here is repaired or skipped: where a file cannot be read any further, the last row says so.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def can_dump(path: str) -> bool:
 
 
 def dump_file(disk: Disk, path: str, *, with_records: bool = False) -> Iterator[Row]:
-    """The contents of one file, row by row."""
+    """Yields the contents of one file, row by row."""
     dumper = _dumper(path)
-    assert dumper is not None, f"{path} is none of a partition's files"
+    assert dumper is not None, f"{path} is not one of a partition's files"
     files = FileTable(disk, 2)
     try:
         if path.endswith(names.LOG):
@@ -82,14 +82,15 @@ def _dumper(path: str) -> Callable[[Disk, FileTable, str], Iterator[Row]] | None
 
 
 def read_batches(disk: Disk, path: str) -> Iterator[tuple[int, BatchHeader, bytes]]:
-    """Position, header and bytes of each whole batch. Raises CorruptBatch, with the place, where one is not."""
+    """Yields position, header and bytes of each whole batch; raises CorruptBatch, with the position, for one that is
+    not."""
     file = disk.open(path)
     try:
         position, size = 0, file.size()
         while position < size:
             head = file.read_at(position, HEADER_BYTES)
             if len(head) < HEADER_BYTES:
-                raise CorruptBatch(f"{len(head)} bytes at position {position}, too few for a batch")
+                raise CorruptBatch(f"there are {len(head)} bytes at position {position}, too few for a batch")
             header = read_header(head)
             if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES or position + header.size > size:
                 raise CorruptBatch(
@@ -153,7 +154,7 @@ def _record_row(record: Record) -> Row:
 
 
 def _without_secrets(record: Record) -> Row:
-    """A record of the metadata log. Credentials and passwords are left out: what is printed is passed on."""
+    """Returns a record of the metadata log without credentials and passwords, because printed output is passed on."""
     row = _record_row(record)
     try:
         message = decode_metadata_record(record.value or b"")
@@ -172,7 +173,7 @@ def _without_secrets(record: Record) -> Row:
 
 
 def _text(data: bytes | None) -> str | None:
-    """As UTF-8 where it is that, and with escapes where it is not."""
+    """Returns bytes as text: as UTF-8 if they are valid, otherwise with escapes."""
     return None if data is None else data.decode("utf-8", "backslashreplace")
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from strandline.ports.disk import Disk, File, lacks_files
 
-# These are not closed where the process may open no more: whoever asked for one may be about to use it.
+# These are not closed when the process may open no more files: the caller that got one may be about to use it.
 _KEPT_OPEN: Final = 16
 
 
@@ -30,7 +30,7 @@ class FileTable:
                 file = self._open[path] = self._disk.open(path, create=create)
                 return file
             except OSError as error:
-                # Sockets are files too, and may have taken what this table counts on.
+                # Sockets are files too, and may have used up the limit that this table counts on.
                 if not lacks_files(error) or len(self._open) <= _KEPT_OPEN:
                     raise
                 self._close_oldest()
@@ -40,13 +40,13 @@ class FileTable:
         oldest.close()
 
     def forget(self, path: str) -> None:
-        """Before the file is renamed or removed."""
+        """Closes a file before it is renamed or removed."""
         file = self._open.pop(path, None)
         if file is not None:
             file.close()
 
     def forget_in(self, directory: str) -> None:
-        """Before the directory is removed."""
+        """Closes the files of a directory before it is removed."""
         for path in [path for path in self._open if path.startswith(f"{directory}/")]:
             self.forget(path)
 

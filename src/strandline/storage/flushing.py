@@ -1,4 +1,4 @@
-"""The files of a log that have to be synced, listed where the log lives and synced in a worker."""
+"""The files of a log that have to be synced: they are listed in the loop and synced in a worker."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 
 from strandline.ports.disk import Disk
 
-# A sync of 300 files one by one takes about half a second on a disk on which the whole volume takes a tenth of one.
+# Syncing 300 files one by one takes about half a second on a disk on which syncing the whole volume takes a tenth of a
+# second.
 VOLUME_SYNC_FILES_MIN: Final = 300
 
 
 class FlushWork(NamedTuple):
-    """The files to sync so that everything below `end_offset` is on the device."""
+    """The files to sync so that everything below `end_offset` is durable."""
 
     paths: tuple[str, ...]
     directories: tuple[str, ...]
@@ -26,7 +27,7 @@ class FlushWork(NamedTuple):
             try:
                 file = disk.open(path)
             except FileNotFoundError:
-                continue  # it never was there, or it has been deleted meanwhile
+                continue  # the file was never written, or has been deleted meanwhile
             try:
                 file.sync()
             finally:
@@ -36,7 +37,7 @@ class FlushWork(NamedTuple):
 
 
 def together(works: Sequence[FlushWork]) -> FlushWork:
-    """The work of several logs as one. Each directory is synced once, and after the files in it."""
+    """Returns the work of several logs as one. Each directory is synced once, after the files in it."""
     if len(works) == 1:
         return works[0]
     return FlushWork(

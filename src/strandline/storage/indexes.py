@@ -2,9 +2,9 @@
 
 The index of the active segment is in memory and written with positioned writes (a write through a mapping dies with
 SIGBUS on a full disk), some entries at a time: a system call for each would cost as much as the batch it stands for.
-What is not written when the process dies is missed by nobody, for an index is only an accelerator: recovery rebuilds
-it from the log, from the last entry that is there on. A closed index is mapped read-only when it is first asked.
-Offsets are stored relative to the segment's base offset.
+Entries that are not written when the process dies are no loss: recovery rebuilds them from the log, after the last
+entry in the file. A closed index is mapped read-only on its first use. Offsets are stored relative to the segment's
+base offset.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNSAVED_BYTES_MAX: Final = 512
 
 
 class CorruptIndex(ValueError):
-    """An index whose contents cannot be right; it is rebuilt from the log."""
+    """An index whose contents are wrong; it is rebuilt from the log."""
 
 
 class _Index:
@@ -37,13 +37,14 @@ class _Index:
         self.path = path
         self.base_offset = base_offset
         self._data: Buffer = b""
-        self._saved = 0  # how much of the entries of an active index is in its file
+        self._saved = 0  # how many bytes of an active index are in its file
         self.count = -1  # not loaded yet
         self.is_active = False
         self.is_held = False
 
     def hold(self) -> None:
-        """Begins an index that is in memory alone until `write_out`: one write instead of one an entry."""
+        """Begins an index that is only in memory until `write_out`, which needs one write instead of one for each
+        entry."""
         self.start_empty()
         self.is_held = True
 
@@ -58,7 +59,7 @@ class _Index:
         self.is_active = True
 
     def load(self) -> None:
-        """Makes the entries readable; sizes that are no multiple of an entry are refused."""
+        """Loads the entries; raises CorruptIndex if the size is no multiple of an entry."""
         if self.count >= 0:
             return
         try:
@@ -88,7 +89,7 @@ class _Index:
             self.is_active = True
 
     def close(self) -> None:
-        """No more appends; what was saved is mapped again when asked for."""
+        """Ends the appends; the file is mapped on the next use."""
         self._files.forget(self.path)
         self._data = b""
         self.count = -1
@@ -120,7 +121,7 @@ class _Index:
                 raise
 
     def save(self) -> None:
-        """Writes the entries that are in memory alone."""
+        """Writes the entries that are only in memory."""
         data, position = self._data, self._saved
         if not self.is_active or self.is_held or len(data) == position:
             return
@@ -128,7 +129,7 @@ class _Index:
         try:
             file.write_at(position, (bytes(data[position:]),))
         except OSError:
-            file.truncate(position)  # a part of an entry makes an index unreadable
+            file.truncate(position)  # a partial entry makes an index unreadable
             raise
         self._saved = len(data)
 
@@ -145,7 +146,7 @@ class _Index:
             self.count = count
 
     def cut_at_disorder(self) -> None:
-        """Drops everything from the first entry that does not ascend: zeros where a power cut took a page."""
+        """Drops everything from the first entry that does not ascend, such as zeros of a page that a power cut lost."""
         previous = None
         for number, entry in enumerate(self.ENTRY.iter_unpack(self.contents())):
             if previous is not None and entry[0] <= previous:
@@ -154,7 +155,7 @@ class _Index:
             previous = entry[0]
 
     def _last_not_above(self, target: int) -> int:
-        """The index of the last entry whose first field is at most `target`, or -1."""
+        """Returns the index of the last entry whose first field is at most `target`, or -1."""
         self.load()
         unpack, size, data = self.ENTRY.unpack_from, self.ENTRY.size, self._data
         low, high = 0, self.count
@@ -168,7 +169,7 @@ class _Index:
 
 
 class OffsetIndex(_Index):
-    """(relative offset of a batch's last record, position of the batch), both ascending."""
+    """Entries of the relative offset of a batch's last record and the position of the batch, both ascending."""
 
     ENTRY = Struct(">ii")
     __slots__ = ()
@@ -179,7 +180,7 @@ class OffsetIndex(_Index):
         self._append(self.ENTRY.pack(relative, position))
 
     def entries_before(self, offset: int) -> Iterator[tuple[int, int]]:
-        """Offset and position of the last entry at or below `offset`, then of those before it."""
+        """Yields offset and position of the last entry at or below `offset`, then of the entries before it."""
         at = self._last_not_above(offset - self.base_offset)
         while at >= 0:
             relative, position = self.ENTRY.unpack_from(self._data, at * 8)
@@ -187,7 +188,8 @@ class OffsetIndex(_Index):
             at -= 1
 
     def offset_behind(self, position: int) -> int | None:
-        """An offset behind all batches that begin before `position`; None if the index does not reach so far."""
+        """Returns an offset after all batches that begin before `position`; None if the index does not reach that
+        far."""
         self.load()
         unpack, data = self.ENTRY.unpack_from, self._data
         low, high = 0, self.count
@@ -221,7 +223,7 @@ class OffsetIndex(_Index):
 
 
 class TimeIndex(_Index):
-    """(largest timestamp so far, relative offset of the batch that has it), both ascending."""
+    """Entries of the largest timestamp so far and the relative offset of the batch that has it, both ascending."""
 
     ENTRY = Struct(">qi")
     __slots__ = ()
@@ -231,7 +233,7 @@ class TimeIndex(_Index):
             self._append(self.ENTRY.pack(timestamp, offset - self.base_offset))
 
     def last(self) -> tuple[int, int]:
-        """The last entry's timestamp and offset; (-1, base offset) where there is none."""
+        """Returns the last entry's timestamp and offset; (-1, base offset) if there is none."""
         self.load()
         if not self.count:
             return -1, self.base_offset
@@ -239,7 +241,7 @@ class TimeIndex(_Index):
         return timestamp, relative + self.base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset before which every timestamp is smaller than `timestamp`."""
+        """Returns an offset before which every timestamp is smaller than `timestamp`."""
         at = self._last_not_above(timestamp - 1)
         return (
             self.base_offset

@@ -2,11 +2,11 @@
 
 Rules:
 1. Offsets only grow. `log_end_offset` is the next one; `log_start_offset` the first that can be read.
-2. A batch is one write. If the write fails, the file is cut back to its old length and nothing has changed; if even
-   that fails, the error leaves no doubt and the caller takes the log directory offline.
+2. A batch is one write. If the write fails, the file is cut back to its old length and nothing has changed; if that
+   fails too, the error is one after which the caller takes the log directory offline.
 3. A segment is rolled before an append that would exceed its size, its age, its indexes or its range of offsets.
-4. `recovery_point`: everything below it is on the device, with indexes, epochs and producer snapshots of it. It moves
-   only after `flushed`, which the caller calls when a worker has synced what `flush_work` listed.
+4. `recovery_point`: everything below it is synced, with its indexes, epochs and producer snapshots. It moves only in
+   `flushed`, which the caller calls when a worker has synced the files that `flush_work` listed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
 from strandline.storage.segment_swap import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
-PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: what the leader writes into a batch
+PREFIX: Final = Struct(
+    ">qii"
+)  # base offset, length, leader epoch: the fields that the leader writes into a batch
 PREFIX_BYTES: Final = PREFIX.size
 _INDEX_ENTRY_BYTES: Final = 8
 _TIME_ENTRY_BYTES: Final = 12
@@ -74,8 +76,8 @@ class Log:
         self._active_since_ms = now_ms
         self._is_directory_synced = False
         self._marks = ProducerMarks(opened.producer_marks)
-        self.truncations = 0  # how often records at its end went
-        self.cuts = 0  # how often segments went or were cut: whoever has worked from them must begin again
+        self.truncations = 0  # how often the log was truncated
+        self.cuts = 0  # how often segments were removed or cut: work on them has to begin again
         if self.segments:
             self.segments[-1].resume()
         else:
@@ -84,18 +86,18 @@ class Log:
 
     @property
     def size(self) -> int:
-        """Bytes of all segments. Closed ones do not change, so they are counted once."""
+        """The bytes of all segments. Closed ones do not change, so they are counted once."""
         if self._closed_bytes is None:
             self._closed_bytes = sum(segment.size for segment in self.segments[:-1])
         return self._closed_bytes + self.active.size
 
     @property
     def unflushed_count(self) -> int:
-        """Offsets that a power cut could take back; what is being flushed counts until it is flushed."""
+        """The number of offsets that a power cut could take back; they count until their flush has ended."""
         return self.log_end_offset - self.recovery_point
 
     def segments_below(self, offset: int) -> Iterator[Segment]:
-        """The oldest segments that end at or below `offset`, for whoever needs a few of them."""
+        """Yields the oldest segments that end at or below `offset`."""
         for number, segment in enumerate(self.segments):
             end = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
             if end > offset:
@@ -113,9 +115,9 @@ class Log:
         now_ms: int,
         aborted: AbortedTransaction | None = None,
     ) -> None:
-        """Appends a checked batch at `base_offset`, which and the epoch are written into its first bytes.
+        """Appends a checked batch at `base_offset`. The offset and the epoch are written into its first bytes.
 
-        `aborted` is what the transaction index has to say of an abort marker.
+        `aborted` is the row of the transaction index for an abort marker.
         """
         size = header.length + 12
         last_offset = base_offset + header.last_offset_delta
@@ -123,7 +125,7 @@ class Log:
         if leader_epoch > self.epochs.latest_epoch or not self.epochs.is_saved:
             self.epochs.assign(leader_epoch, base_offset)
         if header.base_offset == base_offset and header.leader_epoch == leader_epoch:
-            parts: tuple[Buffer, ...] = (batch,)  # they are in it already
+            parts: tuple[Buffer, ...] = (batch,)  # the batch has them already
         else:
             parts = (PREFIX.pack(base_offset, header.length, leader_epoch), batch[PREFIX_BYTES:])
         if aborted is None:
@@ -152,7 +154,7 @@ class Log:
     def _append_abort(
         self, segment: Segment, parts: Sequence[Buffer], header: BatchHeader, aborted: AbortedTransaction
     ) -> None:
-        """A marker, which is one record, with its row in the transaction index: both or neither."""
+        """Appends an abort marker with its row in the transaction index: both or neither."""
         segment.transaction_index.append(aborted)
         offset, interval = aborted.last_offset, self.config.index_interval_bytes
         try:
@@ -189,7 +191,7 @@ class Log:
         if closing.size == 0 and closing.base_offset == self.log_end_offset:
             return closing
         closing.complete_indexes()
-        closing.file()  # open by now, so that retiring it does not fail for want of files
+        closing.file()  # opened now, so that retiring it does not fail because no file can be opened
         self.write_producer_snapshot()
         segment = self._add_segment(self.log_end_offset, now_ms)
         closing.retire()
@@ -212,18 +214,18 @@ class Log:
     # Reading
 
     def read(self, offset: int, upper_offset: int, size_max: int, *, whole_first_batch: bool) -> Slice | None:
-        """Up to `size_max` bytes of batches from `offset` on, all below `upper_offset`; None if there are none.
+        """Returns up to `size_max` bytes of batches from `offset` on, all below `upper_offset`; None if there are none.
 
-        The last batch may be cut off, as clients expect; the first is given whole where `whole_first_batch` says so,
-        and otherwise not at all if it does not fit. What was not written just now is checked before it is given, which
-        raises DamagedSegment; then less may be given than was asked for.
+        The last batch may be cut off, as clients expect. A first batch that does not fit is returned whole with
+        `whole_first_batch`, and otherwise not at all. Bytes that were not written a moment ago are checked first, which
+        may return less than `size_max`; raises DamagedSegment.
         """
         assert self.log_start_offset <= offset <= self.log_end_offset
         number = max(bisect_right(self._bases, offset) - 1, 0)
         while offset < upper_offset and number < len(self.segments):
             segment = self.segments[number]
             place = segment.find(offset) if segment.size else None
-            if place is None:  # compaction may leave nothing of this segment from here on
+            if place is None:  # compaction may have left nothing of this segment after the offset
                 number += 1
                 continue
             if place.base_offset > offset:
@@ -236,16 +238,16 @@ class Log:
                 end = segment.position_of(upper_offset)
             if place.size > size_max and not whole_first_batch:
                 return None
-            size = wanted = min(end - place.position, max(size_max, place.size))
+            size = requested = min(end - place.position, max(size_max, place.size))
             if place.position < segment.fresh_from and size > 0:
                 size = min(size, max(CHECKED_BYTES_MAX, place.size))
                 size = segment.sound_bytes(place.position, size, following)
-            has_more = size < wanted or upper_offset > following
+            has_more = size < requested or upper_offset > following
             return Slice(segment, place.position, size, has_more) if size > 0 else None
         return None
 
     def places(self, offset: int) -> Iterator[tuple[Segment, Place]]:
-        """Batches from the one that holds `offset` on."""
+        """Yields batches from the one that holds `offset` on."""
         for segment in self.segments[max(bisect_right(self._bases, offset) - 1, 0) :]:
             first = segment.find(offset) if segment.size else None
             if first is not None:
@@ -253,7 +255,7 @@ class Log:
                     yield segment, place
 
     def aborted_in(self, slice_: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
-        """Aborted transactions with records among those that are read from `offset` on, or a few more after them."""
+        """Returns the aborted transactions with records in the slice, and perhaps some with records after it."""
         number = max(bisect_right(self._bases, slice_.segment.base_offset) - 1, 0)
         behind = slice_.segment.offset_index.offset_behind(slice_.position + slice_.size)
         if behind is None:
@@ -268,7 +270,8 @@ class Log:
         return found
 
     def offset_by_time(self, timestamp: int, start_offset: int) -> tuple[int, int] | None:
-        """Timestamp and offset of the first record at or after `start_offset` that is not older than `timestamp`."""
+        """Returns timestamp and offset of the first record at or after `start_offset` that is not older than
+        `timestamp`."""
         for segment in self.segments:
             if segment.largest_timestamp()[0] < timestamp:
                 continue
@@ -283,7 +286,7 @@ class Log:
         return None
 
     def offset_of_largest_timestamp(self) -> tuple[int, int] | None:
-        """Largest timestamp of what can be read and the first record that has it."""
+        """Returns the largest timestamp of readable records, and the offset of the first record that has it."""
         start = self.log_start_offset
         largest = [segment.largest_timestamp_from(start) for segment in self.segments]
         best = max(largest, key=lambda found: found[0])
@@ -296,12 +299,12 @@ class Log:
         record = max(readable, key=lambda r: r.timestamp)
         return record.timestamp, record.offset
 
-    # Cutting
+    # Truncating
 
     def truncate_to(self, offset: int) -> None:
         """Removes everything at and above `offset`; producer state is rebuilt by the caller."""
         if offset >= self.log_end_offset:
-            # A leader that was replaced before it appended anything has an epoch without a record.
+            # A leader that was replaced before it appended anything has an epoch without records.
             self.epochs.truncate_from_end(self.log_end_offset)
             return
         self.cuts += 1
@@ -322,14 +325,14 @@ class Log:
         self.epochs.truncate_from_end(self.log_end_offset)
 
     def rebuild_producers(self, new_producers: Callable[[], ProducerTable]) -> None:
-        """After a cut: producer state is a function of the log."""
+        """Rebuilds producer state after a truncation: it is a function of the log."""
         mark = self._marks.cut(self.log_end_offset)
         self.producers = rebuild_producers(
             self._disk, self._files, self.directory, self.segments, self.log_end_offset, new_producers, mark
         )
 
     def restart_at(self, offset: int) -> None:
-        """Empties the log and has it begin at `offset`."""
+        """Empties the log; it begins at `offset` again."""
         self.cuts += 1
         self.truncations += 1
         for segment in self.segments:
@@ -341,20 +344,24 @@ class Log:
         self.log_start_offset = offset
         with _cutting(self.directory):
             self._forget_above(offset)
-            # What was known before says nothing of what lies between: a marker or a sequence may have been there.
+            # The producer state from before is out of date: markers and sequences may have been in the part that is
+            # skipped.
             remove_snapshots(self._disk, self.directory)
         self._marks = ProducerMarks()
         self.epochs.clear()
 
     def _add_segment_after_removal(self, base_offset: int) -> None:
-        """If it fails, only a start can make a log of what is left: the error is none of those that pass."""
+        """Adds the first segment again. If that fails, only a start can repair the log, so the error is not one of
+        those that pass."""
         try:
             self._add_segment(base_offset, self._active_since_ms)
         except OSError as error:
-            raise OSError(errno.EIO, f"{self.directory} is left without a segment: {error}") from error
+            raise OSError(
+                errno.EIO, f"{self.directory} is left without a segment, which a restart repairs: {error}"
+            ) from error
 
     def cut_segments_from(self, offset: int) -> None:
-        """Removes the segment that holds `offset` and all after it without reading them: they are damaged."""
+        """Removes the segment that holds `offset` and all later ones without reading them, because they are damaged."""
         number = max(bisect_right(self._bases, offset) - 1, 0)
         if number == 0:
             self.restart_at(max(self.log_start_offset, self._bases[0]))
@@ -382,18 +389,19 @@ class Log:
                 self._disk.remove(f"{self.directory}/{name}")
 
     def advance_start(self, offset: int) -> None:
-        """Records below `offset` are gone for readers; whole segments of them go at the next retention check."""
+        """Hides records below `offset` from readers; the next retention check removes whole segments of them."""
         if offset > self.log_start_offset:
             self.cuts += 1
             assert offset <= self.log_end_offset
             self.log_start_offset = offset
-            # Epochs from before the start do no harm, and opening the log drops them; a full disk must not keep old
-            # records from going.
+            # If that fails: epochs from before the start do no harm, and opening the log drops them. A full disk must
+            # not prevent the deletion of records.
             with suppress(OSError):
                 self.epochs.truncate_from_start(offset)
 
     def drop_segments(self, segments: Sequence[Segment]) -> list[str]:
-        """Takes the oldest segments out of the log; returns the renamed files, to be removed after a delay."""
+        """Takes the oldest segments out of the log; returns the renamed files, which are to be removed after a
+        delay."""
         assert list(segments) == self.segments[: len(segments)], "only the oldest segments are dropped"
         assert len(segments) < len(self.segments), "one segment stays"
         paths = []
@@ -412,9 +420,9 @@ class Log:
     # Compaction
 
     def replace_segments(self, bases: Sequence[int], size: int) -> list[str]:
-        """Swaps in the `.cleaned` files that were made from these segments; returns the old ones' names.
+        """Swaps in the `.cleaned` files of these segments; returns the names of the old files.
 
-        If it fails midway, only a start can complete it: the caller takes the log directory offline.
+        If this fails midway, only a start can complete it: the caller takes the log directory offline.
         """
         first = bisect_left(self._bases, bases[0])
         behind = first + len(bases)
@@ -433,27 +441,29 @@ class Log:
     # Flushing and closing
 
     def flush_work(self) -> FlushWork:
-        """The work that syncs up to the present end; hand it to a worker, then call `flushed`."""
+        """Returns the work that syncs the log up to its present end; it is for a worker, and then `flushed` is
+        called."""
         self._save_indexes()
         paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
-        # A segment that ends at the recovery point is among them: closing it wrote to its time index.
+        # A segment that ends at the recovery point is among the files: closing it wrote to its time index.
         for segment in self.segments[max(bisect_left(self._bases, self.recovery_point) - 1, 0) :]:
             paths += segment.paths()
             paths.append(segment.path(names.SNAPSHOT))
         directories = [self.directory]
         if not self._is_directory_synced:
-            # A new partition's directory is made without a sync: it has to be found again, and its topic's id in it.
+            # A new partition's directory is created without a sync: it is synced here, with the topic's id in it.
             paths.append(f"{self.directory}/{names.PARTITION_METADATA}")
             directories.append(names.directory_of(self.directory))
         return FlushWork(tuple(paths), tuple(directories), self.log_end_offset)
 
     def _save_indexes(self) -> None:
-        """Without the last entries the next start reads a longer tail, and that is all."""
+        """Writes the last entries of the indexes. If that fails, the next start only reads a longer tail."""
         with suppress(OSError):
             self.active.save_indexes()
 
     def moved_to(self, directory: str) -> None:
-        """The directory has been renamed. Whatever is still done to this log must not reach what has its name next."""
+        """Notes that the directory was renamed. Later work on this log must not reach a partition that gets its old
+        name."""
         self.directory = directory
         self.epochs.path = f"{directory}/{names.LEADER_EPOCHS}"
         for segment in self.segments:
@@ -464,7 +474,7 @@ class Log:
         self.recovery_point = max(self.recovery_point, min(end_offset, self.log_end_offset))
 
     def close(self) -> None:
-        """Leaves the files so that the next start needs to read nothing but the tail."""
+        """Closes the log such that the next start only needs to read its tail."""
         self.write_producer_snapshot()
         if self.config.preallocate:
             self.active.file().truncate(self.active.size)
@@ -472,7 +482,7 @@ class Log:
         self.release()
 
     def release(self) -> None:
-        """Closes the files. A partition that is deleted needs no more, and a file that stays open takes up its room."""
+        """Closes the files of a deleted partition: a file that stays open takes up its room."""
         for segment in self.segments:
             segment.close_indexes()
             self._files.forget(segment.log_path)
@@ -480,17 +490,21 @@ class Log:
 
 @contextmanager
 def _cutting(directory: str) -> Iterator[None]:
-    """A cut that ends halfway, for want of files or memory, is for a start to mend: such an error does not pass."""
+    """Turns the error of a truncation that stopped halfway into one that does not pass, because only a start can repair
+    it. The error of a full disk is raised as it is."""
     try:
         yield
     except OSError as error:
         if is_full(error):
             raise
-        raise OSError(errno.EIO, f"{directory} is cut in part: {error}") from error
+        raise OSError(
+            errno.EIO, f"{directory} is truncated in part, which a restart repairs: {error}"
+        ) from error
 
 
 def _records(batch: bytes) -> list[Record]:
-    """The records of a batch, or one that stands for them where they cannot be read: nobody read them as they came."""
+    """Returns the records of a batch; one record stands for all if they cannot be read, because not every batch is
+    checked when it arrives."""
     try:
         return records_in(batch)
     except CorruptBatch:

@@ -1,12 +1,12 @@
 """Loads a log from disk: finds the segments and the end of the log, and repairs what a crash left behind.
 
-After a clean shutdown only the last segment's tail is looked at: what is after its last index entry. After any other
-end, everything from the recovery point on is read and checked: the log is cut at the first batch that is torn or whose
-CRC does not match, later segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from
-the newest usable snapshot and the headers after it. Whatever was flushed is below the recovery point and is not
-touched. An index is believed only where the log confirms its last entry; otherwise it is made again.
+After a clean shutdown only the last segment's tail is read, from its last index entry on. After an unclean shutdown
+everything from the recovery point on is read and checked: the log is cut at the first batch that is torn or whose CRC
+does not match, later segments are removed, indexes of what was read are rebuilt, and producer state is rebuilt from the
+newest usable snapshot and the headers after it. Everything that was flushed is below the recovery point and is not
+changed. An index is used only if the log confirms its last entry; otherwise it is rebuilt.
 
-`load_log` blocks: for a log that may need repair it runs in a worker, from values to a value.
+`load_log` blocks: for a log that may need repair it runs in a worker.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LoadedLog(NamedTuple):
     start_offset: int
     end_offset: int
     producers: ProducerTable
-    notes: tuple[str, ...]  # what was repaired, for the node's log
+    notes: tuple[str, ...]  # the repairs, for the node's log
     producer_marks: tuple[ProducersAt, ...] = ()
 
 
@@ -65,7 +65,7 @@ class LoadRequest(NamedTuple):
     index_interval_bytes: int
     new_producers: Callable[[], ProducerTable]
     gaps_below: int = 0
-    """Below this offset compaction may have left gaps between segments; elsewhere one is a tail that was lost."""
+    """The offset below which compaction may have left gaps between segments; after it, a gap is a lost tail."""
 
 
 def load_log(disk: Disk, request: LoadRequest) -> LoadedLog:
@@ -85,7 +85,8 @@ def rebuild_producers(
     new_producers: Callable[[], ProducerTable],
     mark: ProducersAt | None,
 ) -> ProducerTable:
-    """The state of producers after the log was cut: from `mark`, or the newest snapshot, and the batches after it."""
+    """Returns the state of producers after the log was truncated: from `mark` or the newest snapshot, and the batches
+    after it."""
     request = LoadRequest(
         directory=directory,
         is_clean=True,
@@ -123,9 +124,9 @@ class _LogLoader:
         else:
             end = start
         if end < start:
-            # The log start was moved (records deleted) past data that did not survive: begin again there.
+            # The log start was moved (by DeleteRecords) past records that were lost: the log begins there again.
             self._notes.append(
-                f"{self._directory}: the log ends at {end}, before its start {start}; it begins anew"
+                f"{self._directory}: the log ends at {end}, before its start {start}, where it begins again"
             )
             for segment in segments:
                 segment.rename_for_deletion()
@@ -165,7 +166,8 @@ class _LogLoader:
         return segments
 
     def _check_epochs(self, segments: list[Segment]) -> bool:
-        """Whether they are known. The file is replaced without a sync: a power cut can leave it without contents."""
+        """Returns True if the leader epochs are known. Their file is replaced without a sync, so a power cut can leave
+        it empty."""
         path = f"{self._directory}/{names.LEADER_EPOCHS}"
         try:
             if LeaderEpochs(self._disk, path).entries or not self._can_be_read(segments):
@@ -178,16 +180,16 @@ class _LogLoader:
             return False
 
     def _can_be_read(self, segments: list[Segment]) -> bool:
-        """Whether there is a record at or behind the log's start."""
+        """Returns True if there is a record at or after the log's start."""
         start = self._request.start_offset
         try:
-            # Without the indexes, which may be damaged or missing as well.
+            # This does not use the indexes, which may be damaged or missing as well.
             return any(place.last_offset >= start for segment in segments[-2:] for place in segment.walk())
         except CorruptBatch:
             return True
 
     def _recover(self, segments: list[Segment], recovery_point: int, flushed_to: int) -> list[Segment]:
-        """Reads from `recovery_point` on; what is below `flushed_to` is not cut."""
+        """Reads the segments from `recovery_point` on; cuts nothing below `flushed_to`."""
         first = 0
         for number, segment in enumerate(segments):
             if segment.base_offset <= recovery_point:
@@ -204,7 +206,7 @@ class _LogLoader:
                 if end == following or (end < following and following <= self._request.gaps_below):
                     segment.finish()
                 else:
-                    # A tail can be lost at a batch's end.
+                    # A lost tail can begin at the end of a batch.
                     problem = (
                         f"{segment.log_path}: it ends at {end}, and the next segment begins at {following}"
                     )
@@ -214,12 +216,12 @@ class _LogLoader:
                     later.rename_for_deletion()
                 self._notes.append(problem)
                 segments = segments[: number + 1]
-                # What is cut must stay so: the same offsets are about to be given to other records.
+                # The cut must be durable, because other records are about to get the same offsets.
                 self._files.get(segment.log_path).sync()
                 self._disk.sync_directory(self._directory)
                 break
         if segments:
-            segments[-1].save_indexes()  # whoever opens the log reads them from the disk
+            segments[-1].save_indexes()  # opening the log reads them from the disk
         if segments and (recovery_point != _EVERYTHING or self._notes):
             epochs.truncate_from_end(segments[-1].end_offset())
         return segments
@@ -239,14 +241,13 @@ class _LogLoader:
                 segment.finish()
 
     def _transaction_indexes_from(self, segments: list[Segment], recovery_point: int) -> int:
-        """The offset from which on transaction indexes are made again: what was read again, or what is damaged."""
+        """Returns the offset from which transaction indexes are rebuilt: the first segment that was recovered, or whose
+        index is damaged."""
         for segment in segments:
             if recovery_point != _EVERYTHING and segment in self._recovered:
                 return segment.base_offset
             if segment.base_offset in self._reindexed:
-                return (
-                    segment.base_offset
-                )  # whoever removed the others to have them made again removed this one, too
+                return segment.base_offset  # indexes that were removed to be rebuilt include this one
             try:
                 segment.transaction_index.rows()
             except CorruptIndex as error:
@@ -261,7 +262,8 @@ class _LogLoader:
         index_from: int = _EVERYTHING,
         mark: ProducersAt | None = None,
     ) -> ProducerTable:
-        """Producer state at the end; on the way, transaction indexes of segments at or behind `index_from`."""
+        """Returns the producer state at `end`, and rebuilds the transaction indexes of segments from `index_from`
+        on."""
         begin = segments[0].base_offset if segments else end
         producers, known_to = self._load_newest_snapshot(begin, end, index_from)
         if mark is not None and mark.offset > known_to:
@@ -292,7 +294,8 @@ class _LogLoader:
                     segment.transaction_index.append(aborted)
 
     def _load_newest_snapshot(self, begin: int, end: int, index_from: int) -> tuple[ProducerTable, int]:
-        """One from before the log begins is of another time: what lay between is not known."""
+        """Loads the newest usable snapshot. One from before the log's begin cannot be used, as the batches after it are
+        gone."""
         offsets = []
         for name in self._disk.names(self._directory):
             offset = names.base_offset_of(name)
@@ -315,9 +318,10 @@ class _LogLoader:
 
 
 class _Recovery:
-    """Reads one segment from the recovery point on, checks every batch, cuts what is not whole.
+    """Reads one segment from the recovery point on, checks every batch, and cuts the segment at the first that is not
+    whole.
 
-    Without `epochs` it only makes the indexes again: what was flushed is not cut, whatever became of it since.
+    Without `epochs` it only rebuilds the indexes: flushed batches are not cut, even if they are damaged now.
     """
 
     def __init__(
@@ -330,7 +334,7 @@ class _Recovery:
         self._flushed_to = 0
 
     def run(self, recovery_point: int, flushed_to: int) -> str | None:
-        """The part that was cut, or None if every batch is whole."""
+        """Returns a note of the part that was cut, or None if every batch is whole."""
         segment = self._segment
         self._flushed_to = flushed_to
         position = self._start(recovery_point)
@@ -352,13 +356,13 @@ class _Recovery:
         if problem is None:
             return None
         if self._epochs is None:
-            return f"{segment.log_path}: {problem} at position {position}; nothing behind it is in the index"
+            return f"{segment.log_path}: {problem} at position {position}; nothing after it is in the index"
         self._file.truncate(position)
         segment.size = position
         return f"{segment.log_path}: {problem} at position {position}; cut {total - position} bytes"
 
     def _start(self, recovery_point: int) -> int:
-        """Keeps the index entries of what was flushed; position of the first batch to check."""
+        """Retains the index entries of flushed batches; returns the position of the first batch to check."""
         segment = self._segment
         try:
             segment.offset_index.check(segment.size)
@@ -379,7 +383,8 @@ class _Recovery:
         return 0
 
     def _confirms_last_entry(self) -> bool:
-        """Whether the log has the batch that the index names last: a wrong position must not make it look torn."""
+        """Returns True if the log has the batch of the last index entry: a wrong position must not make the log look
+        torn."""
         segment = self._segment
         if not segment.offset_index.count:
             return True
@@ -388,14 +393,14 @@ class _Recovery:
 
     def _whole_batch(self, position: int, total: int, expected: int) -> BatchHeader | str:
         if total - position < HEADER_BYTES:
-            return f"{total - position} bytes, too few for a batch"
+            return f"{total - position} bytes are too few for a batch"
         header = read_header(self._read(position, HEADER_BYTES))
         if header.length < HEADER_BYTES - LOG_OVERHEAD_BYTES or position + header.size > total:
             return f"a batch of length {header.length} with {total - position} bytes left"
         if header.magic != MAGIC:
             return f"a batch of magic {header.magic}"
         if header.base_offset < expected or header.last_offset_delta < 0:
-            return f"offset {header.base_offset} where at least {expected} is due"
+            return f"offset {header.base_offset}, where at least {expected} is expected"
         if not self._segment.takes_offset(header.last_offset):
             return f"offset {header.last_offset} in the segment of {self._segment.base_offset}"
         if (
@@ -407,11 +412,12 @@ class _Recovery:
         return header
 
     def _is_sound(self, position: int, header: BatchHeader) -> bool:
-        """Asked of what was not flushed: damage to what was is no torn end, and must not cost what is after it."""
+        """Returns True if the CRC is right. Only batches that were not flushed are checked: damage to a flushed one is
+        no torn end, and must not cost the batches after it."""
         return checksum(memoryview(self._read(position, header.size))) == header.crc
 
     def _read(self, position: int, size: int) -> bytes:
-        """Through a window, so that small batches cost no read each."""
+        """Reads through a window, so that small batches do not need a read each."""
         start, window = self._window
         if position < start or position + size > start + len(window):
             window = self._file.read_at(position, max(size, _READ_BYTES))

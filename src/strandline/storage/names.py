@@ -1,4 +1,4 @@
-"""Names of files and directories, as Apache Kafka gives them."""
+"""The names of files and directories in Apache Kafka's format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOCK: Final = ".lock"
 
 
 def directory_of(path: str) -> str:
-    """The directory that holds `path`."""
+    """Returns the directory that holds `path`."""
     above, slash, _ = path.rstrip("/").rpartition("/")
     return above or slash or "."
 
@@ -40,7 +40,7 @@ def segment_file(base_offset: int, suffix: str) -> str:
 
 
 def base_offset_of(name: str) -> int | None:
-    """The offset in front of the first dot, if this is the name of a segment's file."""
+    """Returns the offset before the first dot, if this is the name of a segment's file."""
     stem = name.partition(".")[0]
     return int(stem) if len(stem) == 20 and stem.isascii() and stem.isdigit() else None
 
@@ -57,7 +57,7 @@ def parse_partition_directory(name: str) -> TopicPartition | None:
 
 
 def deleted_directory(partition: TopicPartition, unique: str) -> str:
-    """`<topic>-<partition>.<unique>-delete`, the topic cut where the whole would be too long for a file system."""
+    """Returns `<topic>-<partition>.<unique>-delete`, with the topic cut if the whole is too long for a file name."""
     return _aside(partition, unique, DELETED_DIRECTORY)
 
 
@@ -66,7 +66,7 @@ def stray_directory(partition: TopicPartition, unique: str) -> str:
 
 
 def future_directory(partition: TopicPartition, unique: str) -> str:
-    """The directory of a copy that is to take the partition's place, in another log directory."""
+    """Returns the directory of a copy that is to replace the partition, in another log directory."""
     return _aside(partition, unique, FUTURE_DIRECTORY)
 
 

@@ -1,8 +1,8 @@
-"""Producer-state snapshots: what is known of each producer id at a segment's first offset.
+"""Producer-state snapshots: the state of each producer id at a segment's base offset.
 
-The table itself, with the rules of idempotence, is `partition.producers`; storage only keeps it on disk and has it
-rebuilt. A snapshot file is: version int16 (1), CRC uint32 of what follows, then the entries: one for each of a
-producer's last batches, oldest first, where Kafka writes the newest alone and reads the last one it finds.
+The table itself, with the rules of idempotence, is `partition.producers`; storage only stores and rebuilds it. A
+snapshot file is: version int16 (1), CRC uint32 of the rest, then the entries: one for each of a producer's last
+batches, oldest first. Kafka writes only the newest, and reads the last one in the file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from strandline.wire.record_batch import BatchHeader
 _VERSION: Final = 1
 _CRC_POSITION: Final = 2
 _ENTRIES_POSITION: Final = 6
-# The bytes are those of `ProducerSnapshot`, which tests compare; by hand, as there may be many thousands of them.
+# The format of an entry, encoded by hand because there may be many thousands. Tests compare it with `ProducerSnapshot`.
 _ENTRY: Final = Struct(">qhiqiqiq")
-# A follower is cut back by what was not committed yet: rarely more than one of these, hardly ever two.
+# A follower is truncated by records that were not committed yet: rarely by more than one of these distances.
 _MARK_BATCHES: Final = 1000
 _MARKS: Final = 2
 
 
 class CorruptSnapshot(ValueError):
-    """A snapshot that cannot be used; an older one and the log after it serve instead."""
+    """A snapshot that cannot be used; an older one is used instead, with the log after it."""
 
 
 class ProducersAt(NamedTuple):
@@ -42,7 +42,8 @@ class ProducersAt(NamedTuple):
 
 
 class ProducerMarks:
-    """Recent states of producers, in memory: a cut goes back some batches, the newest snapshot often a segment."""
+    """Recent states of producers, in memory: a truncation takes a few batches, while the newest snapshot is often a
+    segment old."""
 
     def __init__(self, marks: Iterable[ProducersAt] = ()) -> None:
         self._marks: deque[ProducersAt] = deque(marks, maxlen=_MARKS)
@@ -52,14 +53,14 @@ class ProducerMarks:
         return iter(self._marks)
 
     def passed(self, offset: int, producers: ProducerTable) -> None:
-        """A batch follows at `offset`."""
+        """Notes the state before the batch at `offset`, if the last one is far enough back."""
         self._batches += 1
         if self._batches > _MARK_BATCHES and self._batches > len(producers):
             self._batches = 0
             self._marks.append(ProducersAt(offset, producers.snapshot()))
 
     def cut(self, end_offset: int) -> ProducersAt | None:
-        """The newest of what is left behind a cut, if there is any."""
+        """Returns the newest state at or before `end_offset`, if there is one, and drops the later ones."""
         while self._marks and self._marks[-1].offset > end_offset:
             self._marks.pop()
         return self._marks[-1] if self._marks else None
@@ -71,15 +72,16 @@ class ProducerTable(Protocol):
     def load(self, entries: Iterable[ProducerEntry]) -> None: ...
 
     def replay(self, header: BatchHeader, batch: bytes | None) -> AbortedTransaction | None:
-        """A batch that is in the log; its bytes are given for control batches. The transaction that it aborted."""
+        """Notes a batch of the log; `batch` has the bytes of a control batch. Returns the transaction that it
+        aborted."""
         ...
 
     def entries(self) -> list[ProducerEntry]:
-        """One entry for each producer."""
+        """Returns one entry for each producer."""
         ...
 
     def snapshot(self) -> list[ProducerEntry]:
-        """The entries that a snapshot keeps; several of one producer come oldest first."""
+        """Returns the entries of a snapshot; several of one producer come oldest first."""
         ...
 
     def __len__(self) -> int: ...

@@ -1,8 +1,8 @@
-"""Repairs a partition without a broker: exactly what a start after a crash does, and nothing else.
+"""Repairs a partition without a broker. It does exactly what a start after a crash does.
 
 The flushed part ends at the recovery point, which stands in a checkpoint beside the partition's directory and not in
-it. Of a partition that was copied without the checkpoint nobody knows what was flushed, and a repair could cut all of
-it: the caller has to say from which offset on it may be cut.
+it. For a partition that was copied without the checkpoint it is not known how much was flushed, and a repair could cut
+all of it: the caller has to say from which offset on it may be cut.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from strandline.storage.producer_state import ProducerTable
 from strandline.wire.record_batch import BatchHeader, checksum
 from strandline.wire.record_check import check
 
-# As index.interval.bytes is by default; a partition's directory does not say what its topic has.
+# The default of index.interval.bytes: a partition's directory does not say the topic's value.
 _INDEX_INTERVAL_BYTES: Final = 4096
 _COPY_BYTES: Final = 1024 * 1024
 
 
 def recovery_point(disk: Disk, directory: str, data: str) -> int | None:
-    """Up to where the partition in `directory` was flushed, by the checkpoint in `data`; None if it does not say."""
+    """Returns the recovery point of the partition in `directory`, by the checkpoint in `data`; None if it has none."""
     return _offsets(disk, f"{data}/{names.RECOVERY_POINTS}").get(_partition(directory))
 
 
 def repair(
     disk: Disk, directory: str, data: str, flushed_to: int, new_producers: Callable[[], ProducerTable]
 ) -> list[str]:
-    """Repairs the partition in `directory`, and cuts nothing below the offset `flushed_to`; what was repaired."""
+    """Repairs the partition in `directory`, and cuts nothing below the offset `flushed_to`; returns notes of the
+    repairs."""
     request = LoadRequest(
         directory=directory,
         is_clean=False,
@@ -41,18 +42,18 @@ def repair(
         start_offset=_offsets(disk, f"{data}/{names.LOG_STARTS}").get(_partition(directory), 0),
         index_interval_bytes=_INDEX_INTERVAL_BYTES,
         new_producers=new_producers,
-        # Whether the topic is compacted is not known here, and a gap must not cost what is after it.
+        # It is not known here whether the topic is compacted, so a gap does not count as a lost tail.
         gaps_below=EVERYWHERE,
     )
     return list(load_log(disk, request).notes)
 
 
 class CannotDrop(ValueError):
-    """The batch is not there, or nothing is wrong with it."""
+    """The batch does not exist, or nothing is wrong with it."""
 
 
 class MalformedBatch(NamedTuple):
-    """A batch in a partition's log that no reader can read, and where it is."""
+    """A batch in a partition's log that no consumer can read, and its place."""
 
     segment: int
     position: int
@@ -61,7 +62,7 @@ class MalformedBatch(NamedTuple):
 
 
 def find_malformed(disk: Disk, directory: str, offset: int) -> MalformedBatch:
-    """The malformed batch whose base offset is `offset`; raises CannotDrop if there is none."""
+    """Returns the malformed batch whose base offset is `offset`; raises CannotDrop if there is none."""
     bases = [base for base in _segments(disk, directory) if base <= offset]
     if not bases:
         raise CannotDrop(f"the log begins after offset {offset}")
@@ -88,27 +89,27 @@ def _fault_of(header: BatchHeader, batch: bytes) -> str:
     return verdict.sentence()
 
 
-def drop_malformed(disk: Disk, directory: str, found: MalformedBatch) -> None:
-    """Replaces the batch by a header without records, as compaction does: its offsets and sequences stay.
+def drop_malformed(disk: Disk, directory: str, malformed: MalformedBatch) -> None:
+    """Replaces the batch with a header without records, as compaction does: its offsets and sequences stay.
 
-    A crash leaves the old segment, or the new one without indexes, which a start makes again.
+    A crash leaves the old segment, or the new one without indexes, which a start rebuilds.
     """
-    path = f"{directory}/{names.segment_file(found.segment, names.LOG)}"
+    path = f"{directory}/{names.segment_file(malformed.segment, names.LOG)}"
     old = disk.open(path)
     new = disk.open(f"{path}{names.CLEANED}", create=True)
     try:
         new.truncate(0)
-        _copy(old, 0, found.position, new, 0)
-        empty = emptied(found.header).data
-        new.write_at(found.position, [empty])
-        rest = found.position + found.header.size
-        _copy(old, rest, old.size() - rest, new, found.position + len(empty))
+        _copy(old, 0, malformed.position, new, 0)
+        empty = emptied(malformed.header).data
+        new.write_at(malformed.position, [empty])
+        rest = malformed.position + malformed.header.size
+        _copy(old, rest, old.size() - rest, new, malformed.position + len(empty))
         new.sync()
     finally:
         old.close()
         new.close()
     for suffix in (names.OFFSET_INDEX, names.TIME_INDEX):
-        index = f"{directory}/{names.segment_file(found.segment, suffix)}"
+        index = f"{directory}/{names.segment_file(malformed.segment, suffix)}"
         if disk.exists(index):
             disk.remove(index)
     disk.sync_directory(directory)

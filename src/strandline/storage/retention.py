@@ -1,6 +1,7 @@
-"""Which segments have outlived their topic's retention. The active one stays, unless it is rolled first.
+"""The segments that have outlived their topic's retention. The active one stays, unless it is rolled first.
 
-Each looks at the oldest segments and stops at the first that stays: a check costs what it deletes, not what there is.
+Each function begins at the oldest segment and stops at the first that stays, so a check takes as long as the deletion
+and not as the log.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ UNLIMITED: Final = -1
 
 
 def expired_by_time(segments: Iterable[Segment], config: TopicConfig, now_ms: int) -> int:
-    """How many of the oldest segments are older than retention.ms: it stops at the first that is not."""
+    """Returns how many of the oldest segments are older than retention.ms; it stops at the first that is not."""
     if config.retention_ms == UNLIMITED:
         return 0
     count = 0
     for segment in segments:
         if segment.size == 0 and not segment.offset_index.is_active:
-            count += 1  # compaction left nothing of it
+            count += 1  # compaction has left no record of it
             continue
         if segment.size == 0 or now_ms - segment.latest_ms() <= config.retention_ms:
             break
@@ -30,7 +31,7 @@ def expired_by_time(segments: Iterable[Segment], config: TopicConfig, now_ms: in
 
 
 def expired_by_size(segments: Iterable[Segment], config: TopicConfig, total_bytes: int) -> int:
-    """How many of the oldest segments can go while at least retention.bytes stay."""
+    """Returns how many of the oldest segments can be deleted while at least retention.bytes stay."""
     if config.retention_bytes == UNLIMITED:
         return 0
     surplus = total_bytes - config.retention_bytes
@@ -44,7 +45,7 @@ def expired_by_size(segments: Iterable[Segment], config: TopicConfig, total_byte
 
 
 def below_start(segments: Sequence[Segment], log_start_offset: int) -> int:
-    """How many of the oldest segments end at or before the log start offset."""
+    """Returns how many of the oldest segments end at or before the log start offset."""
     count = 0
     for following in segments[1:]:
         if following.base_offset > log_start_offset:

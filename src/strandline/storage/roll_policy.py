@@ -1,4 +1,4 @@
-"""When a segment is too old to be appended to."""
+"""The age at which a segment is rolled."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ def is_over_age(
     max_timestamp: int,
     waited_ms: int,
 ) -> bool:
-    """True if the segment is older than `segment.ms`, or so old that compaction must not wait for it any longer.
+    """Returns True if the segment is older than `segment.ms`, or so old that compaction must not wait for it any
+    longer.
 
-    Its age is that of its records by their own timestamps where they have them, so that replaying old data rolls as it
-    once did; otherwise the time since it was created.
+    Its age follows from the timestamps of its records, so that replaying old data rolls at the same places; without
+    timestamps it is the time since the segment was created.
     """
     first = segment.first_timestamp
     age_ms = waited_ms if first is None or first < 0 else max_timestamp - first
@@ -31,6 +32,6 @@ def is_over_age(
 
 
 def _jitter_ms(segment: Segment, config: TopicConfig, partition: TopicPartition) -> int:
-    """How much sooner it is closed, so that partitions that began together do not roll together."""
+    """Returns how much earlier this segment is rolled, so that partitions that began together do not roll together."""
     limit = min(config.segment_jitter_ms, config.segment_ms)
     return crc32c(f"{partition} {segment.base_offset}".encode()) % limit

@@ -1,6 +1,6 @@
-"""Checks what is on the disk of a closed segment, a part at a time: every batch whole, in order, and with its CRC.
+"""Checks the bytes of closed segments on the disk, a part at a time: every batch is whole, in order, and has its CRC.
 
-Bits that flip after they were synced are found by no recovery, and otherwise only when somebody reads them.
+Recovery does not find bits that flip after they were synced; otherwise they are found only when a consumer reads them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _FINDINGS_MAX: Final = 100
 
 
 class ScrubbedPart(NamedTuple):
-    """Up to where a segment was checked, and the damage that ended it."""
+    """The position up to which a segment was checked, and the damage at which the check ended."""
 
     position: int
     damage: DamagedSegment | None
 
 
 def scrub_part(disk: Disk, path: str, position: int, end: int, bytes_max: int) -> ScrubbedPart:
-    """Checks batches from `position` on, up to `end` or for about `bytes_max` bytes. Raises OSError."""
+    """Checks batches from `position` on, up to `end` or about `bytes_max` bytes; raises OSError."""
     file = disk.open(path)
     try:
         stop = min(end, position + bytes_max)
@@ -33,7 +33,7 @@ def scrub_part(disk: Disk, path: str, position: int, end: int, bytes_max: int) -
             data = memoryview(file.read_at(position, min(end - position, max(bytes_max, HEADER_BYTES))))
             checked, why = _check(data, is_end=position + len(data) >= end)
             if checked == 0 and why is None:
-                # A batch that is larger than a part.
+                # The batch is larger than a part.
                 size = read_header(data).size
                 data = memoryview(file.read_at(position, min(size, end - position)))
                 checked, why = _check(data, is_end=True)
@@ -46,7 +46,7 @@ def scrub_part(disk: Disk, path: str, position: int, end: int, bytes_max: int) -
 
 
 def _check(data: memoryview, *, is_end: bool) -> tuple[int, str | None]:
-    """How many bytes of whole batches are sound, and what is wrong after them."""
+    """Returns how many bytes of whole batches are sound, and the fault after them."""
     position = 0
     while len(data) - position >= HEADER_BYTES:
         header = read_header(data, position)
@@ -64,15 +64,15 @@ def _check(data: memoryview, *, is_end: bool) -> tuple[int, str | None]:
 
 @dataclass(slots=True)
 class ScrubState:
-    """How far the scrubbing of one log directory is; kept in the directory, so that a restart goes on with it."""
+    """The progress of scrubbing one log directory. It is stored in the directory, so that a restart continues there."""
 
     started_ms: int = 0
-    finished_ms: int = 0  # of the last whole pass
-    next_partition: str = ""  # the pass goes on here; empty between passes
+    finished_ms: int = 0  # the time of the last whole pass
+    next_partition: str = ""  # the pass continues here; empty between passes
     next_offset: int = 0  # the base offset of the segment
     segments: int = 0
     bytes_read: int = 0
-    damaged: int = 0  # findings of this pass
+    damaged: int = 0  # the damaged batches of this pass
     findings: list[str] = field(default_factory=list)
 
     def note(self, damage: DamagedSegment) -> None:
@@ -84,7 +84,7 @@ class ScrubState:
 
 
 def parse_state(data: bytes) -> ScrubState:
-    """The state that was saved; a new one if the file makes no sense, since it only says where to go on."""
+    """Returns the saved state; a new one if the file is malformed, since it only says where to continue."""
     try:
         found: dict[str, Any] = json.loads(data)
         known = {name: found[name] for name in ScrubState.__slots__}

@@ -1,8 +1,8 @@
 """One segment: a log file of record batches with its two indexes.
 
 An index entry is added when more than `index.interval.bytes` have been appended since the last one; it names the last
-offset of the batch about to be written and its position. A lookup therefore lands on a batch boundary at or before
-the wanted batch and walks headers from there.
+offset of the batch about to be written and its position. A lookup therefore finds a batch boundary at or before the
+requested batch, and walks headers from there.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from strandline.wire.record_batch import (
     read_header,
 )
 
-# What one read fetches while walking headers: an index interval and a bit.
+# The size of one read while walking headers: an index interval and a little more.
 _WALK_BYTES: Final = 8192
-# How many of the last batches a segment knows the places of: more than are under way between two fetches.
+# The number of last batches whose places a segment remembers: more than are appended between two fetches.
 _RECENT_MAX: Final = 128
-_PLACE: Final = Struct(">qi11xi")  # base offset, length, last offset delta: where a batch is
+_PLACE: Final = Struct(">qi11xi")  # base offset, length, last offset delta: the place of a batch
 _PLACE_BYTES: Final = _PLACE.size
 _CHECKED: Final = Struct(">qi4xbI2xi")  # base offset, length, magic, CRC, last offset delta
-# Of what is about to be sent as much is checked at a time: half a millisecond, or two of very small batches.
+# At most so many bytes are checked before they are sent: this takes half a millisecond, or two for very small batches.
 CHECKED_BYTES_MAX: Final = 1024 * 1024
 CHECKED_BATCHES_MAX: Final = 1000
 
 
 class DamagedSegment(CorruptBatch):
-    """A batch in the log that is not what was written, with file and position."""
+    """A damaged batch of the log, with file and position."""
 
     def __init__(self, path: str, position: int, why: str) -> None:
-        super().__init__(path, position, why)  # as arguments: it comes from other processes too
+        super().__init__(path, position, why)  # as arguments, because it is pickled by other processes too
         self.path = path
         self.position = position
         self.why = why
@@ -58,7 +58,7 @@ class DamagedSegment(CorruptBatch):
 
 
 class Place(NamedTuple):
-    """Where a batch lies."""
+    """The position and the offsets of a batch."""
 
     position: int
     size: int
@@ -93,18 +93,19 @@ class Segment:
         self._files = files
         self.directory = directory
         self.base_offset = base_offset
-        self.suffix = suffix  # behind the names of files that are not a part of the log yet
+        self.suffix = suffix  # follows the names of files that are not a part of the log yet
         self.log_path = self.path(names.LOG)
         self.offset_index = OffsetIndex(disk, files, self.path(names.OFFSET_INDEX), base_offset)
         self.time_index = TimeIndex(disk, files, self.path(names.TIME_INDEX), base_offset)
         self.transaction_index = TransactionIndex(disk, files, self.path(names.TRANSACTION_INDEX))
         self.size = size
-        # What is after this position was checked and written by this process a while ago, and is in memory yet.
+        # The bytes after this position were checked and written by this process a moment ago, and are still in memory.
         self.fresh_from = size
-        # Batches that were appended last, by their first offset: whoever keeps up reads where one of them begins.
+        # The batches that were appended last, by base offset: consumers that keep up read from the beginning of one of
+        # them.
         self._recent: dict[int, Place] = {}
         self.bytes_since_index_entry = 0
-        # -2: a closed segment's largest timestamp is read from its time index when it is asked for
+        # -2: a closed segment's largest timestamp is read from its time index on first use
         self.max_timestamp = -2
         self.max_timestamp_offset = base_offset
         self.first_timestamp: int | None = None
@@ -123,7 +124,7 @@ class Segment:
         try:
             segment._create_files(preallocate)
         except OSError:
-            # Left behind, an empty segment would be the log's end at the next start, whatever came before it.
+            # Otherwise the empty segment would be taken for the log's end at the next start.
             for path in segment.paths():
                 files.forget(path)
                 with suppress(OSError):
@@ -155,7 +156,8 @@ class Segment:
         return self._files.get(self.log_path)
 
     def moved_to(self, directory: str) -> None:
-        """The partition's directory has been renamed; answers under way still send from it."""
+        """Notes that the partition's directory was renamed; responses that are being sent still read from the open
+        file."""
         self.directory = directory
         self.log_path = self.path(names.LOG)
         self.offset_index.path = self.path(names.OFFSET_INDEX)
@@ -174,7 +176,8 @@ class Segment:
         max_timestamp: int,
         index_interval_bytes: int,
     ) -> None:
-        """Writes one batch at the end. If that fails, the file is cut back and nothing has changed."""
+        """Writes one batch at the end. If that fails, the file is cut back to its old length, and nothing has
+        changed."""
         position = self.size
         file = self._files.get(self.log_path)
         try:
@@ -192,7 +195,7 @@ class Segment:
     def note_batch(
         self, position: int, size: int, last_offset: int, max_timestamp: int, index_interval_bytes: int
     ) -> None:
-        """Indexes a batch that is in the file. If that fails, only the offset index may have changed."""
+        """Adds a batch of the file to the indexes. If that fails, only the offset index may have changed."""
         latest, latest_offset = self.max_timestamp, self.max_timestamp_offset
         if max_timestamp > latest:
             latest, latest_offset = max_timestamp, last_offset
@@ -206,12 +209,12 @@ class Segment:
             self.first_timestamp = max_timestamp
 
     def finish(self) -> None:
-        """Ends the appends: another segment is the active one."""
+        """Ends the appends, because another segment becomes the active one."""
         self.complete_indexes()
         self.retire()
 
     def complete_indexes(self) -> None:
-        """The largest timestamp becomes the last entry, and all are written. The segment can still be appended to."""
+        """Writes all index entries, the last one with the largest timestamp. The segment can still be appended to."""
         if self.max_timestamp >= 0:
             self.time_index.activate()
             self.time_index.append_if_later(self.max_timestamp, self.max_timestamp_offset)
@@ -222,7 +225,7 @@ class Segment:
         self.time_index.save()
 
     def retire(self) -> None:
-        """Gives back preallocated room, which a start would take for torn batches, and closes the indexes."""
+        """Frees preallocated room, which a start would take for torn batches, and closes the indexes."""
         file = self._files.get(self.log_path)
         if file.size() > self.size:
             file.truncate(self.size)
@@ -236,13 +239,14 @@ class Segment:
         self.transaction_index.close()
 
     def largest_timestamp(self) -> tuple[int, int]:
-        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if none is known."""
+        """Returns the largest timestamp and the last offset of the batch that has it; (-1, base offset) if none is
+        known."""
         if self.max_timestamp == -2:
             self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
         return self.max_timestamp, self.max_timestamp_offset
 
     def latest_ms(self) -> int:
-        """How young it is: its largest timestamp, or when it was last written where its records have none."""
+        """Returns the largest timestamp, or the time of the last write if the records have no timestamps."""
         timestamp, _ = self.largest_timestamp()
         return timestamp if timestamp >= 0 else self._disk.modified_ms(self.log_path)
 
@@ -250,7 +254,7 @@ class Segment:
         return read_header(self._files.get(self.log_path).read_at(place.position, HEADER_BYTES)).max_timestamp
 
     def largest_timestamp_from(self, start_offset: int) -> tuple[int, int]:
-        """The same among the batches that end at or behind `start_offset`."""
+        """Returns the same among the batches that end at or after `start_offset`."""
         found = self.largest_timestamp()
         if found[1] >= start_offset:
             return found
@@ -261,25 +265,27 @@ class Segment:
         return best
 
     def oldest_timestamp(self) -> int:
-        """That of the first batch, -1 if there is none: by which the age of a closed segment is told."""
+        """Returns the timestamp of the first batch, by which the age of a closed segment is measured; -1 if there is
+        none."""
         if self.first_timestamp is None:
             first = next(self.headers(), None)
             self.first_timestamp = -1 if first is None else first[1].max_timestamp
         return self.first_timestamp
 
     def walk(self, position: int = 0) -> Iterator[Place]:
-        """Batches from a batch boundary on, headers only."""
+        """Yields the places of batches from a batch boundary on, by their headers."""
         end = self.size
         chunk = b""
         chunk_at = position
         while end - position >= _PLACE_BYTES:
             if position + _PLACE_BYTES > chunk_at + len(chunk):
                 chunk_at = position
-                # Opened for each chunk: while the caller had the last place, the file may have been closed or renamed.
+                # The file is looked up for each chunk: while the caller used the last place, it may have been closed or
+                # renamed.
                 file = self._files.get(self.log_path)
                 chunk = file.read_at(position, min(_WALK_BYTES, end - position))
                 if position + _PLACE_BYTES > self.size:
-                    return  # it has been cut since the walk began
+                    return  # the file was truncated since the walk began
                 if len(chunk) < _PLACE_BYTES:
                     raise self._damaged(position, len(chunk))
             base_offset, length, last_delta = _PLACE.unpack_from(chunk, position - chunk_at)
@@ -291,12 +297,12 @@ class Segment:
 
     def _damaged(self, position: int, size: int) -> DamagedSegment:
         return DamagedSegment(
-            self.log_path, position, f"a batch of {size} bytes, and the file has {self.size}"
+            self.log_path, position, f"the batch has {size} bytes, and the file {self.size}"
         )
 
     def walk_to(self, offset: int) -> Iterator[Place]:
-        """Batches from an index entry at or before `offset` on. Entries that their batch does not confirm do not count:
-        an index can be damaged where the log is not."""
+        """Yields batches from an index entry at or before `offset` on. An entry that its batch does not confirm is not
+        used: an index can be damaged where the log is not."""
         for last_offset, position in self.offset_index.entries_before(offset):
             if not 0 <= position < self.size:
                 continue
@@ -312,7 +318,7 @@ class Segment:
         yield from self.walk()
 
     def find(self, offset: int) -> Place | None:
-        """The first batch whose last offset is at or above `offset`."""
+        """Returns the first batch whose last offset is at or above `offset`."""
         recent = self._recent.get(offset)
         if recent is not None and self._is_at(recent):
             return recent
@@ -322,7 +328,7 @@ class Segment:
         return None
 
     def _is_at(self, place: Place) -> bool:
-        """Whether the file has what was written there: a disk that fails or has damaged it shows here, as in a walk."""
+        """Returns True if the file has the batch at this place. A failing disk or damage shows here, as in a walk."""
         head = self._files.get(self.log_path).read_at(place.position, _PLACE_BYTES)
         found = _PLACE.unpack(head) if len(head) == _PLACE_BYTES else None
         return found == (
@@ -332,7 +338,7 @@ class Segment:
         )
 
     def position_of(self, offset: int) -> int:
-        """Where the batch that holds `offset`, or the next one, begins; the end if there is none."""
+        """Returns the position of the batch that holds `offset`, or of the next one; the end if there is none."""
         place = self.find(offset)
         return self.size if place is None else place.position
 
@@ -343,7 +349,7 @@ class Segment:
         return batch
 
     def check_gap(self, offset: int, place: Place) -> None:
-        """`place` is behind `offset`: the batch before it must not have lost its end by damage."""
+        """Raises DamagedSegment if `place` lies after `offset` because damage has shortened the batch before it."""
         before = None
         for found in self.walk_to(offset):
             if found.position == place.position:
@@ -353,10 +359,10 @@ class Segment:
             self.read_batch(before)
 
     def sound_bytes(self, position: int, size: int, end_offset: int) -> int:
-        """How many of these bytes can be sent: up to a batch that is damaged, or cut off by `size`.
+        """Returns how many of these bytes can be sent: those before a batch that is damaged, or cut off by `size`.
 
-        Raises DamagedSegment if the first one is. The CRC does not cover a batch's offset; that batches are in order,
-        and below the segment's `end_offset`, speaks for those.
+        Raises DamagedSegment if the first batch is damaged. The CRC does not cover a batch's offset, so the order of
+        the batches and the segment's `end_offset` are checked instead.
         """
         data = self._files.get(self.log_path).read_at(position, size)
         total, view, unpack = len(data), memoryview(data), _CHECKED.unpack_from
@@ -369,7 +375,7 @@ class Segment:
             base_offset, length, magic, crc, last_delta = unpack(data, at)
             behind = at + LOG_OVERHEAD_BYTES + length
             if magic != MAGIC or length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
-                why = f"no batch: magic {magic}, length {length}"
+                why = f"there is no batch: magic {magic}, length {length}"
                 break
             if behind > total:
                 break
@@ -378,7 +384,7 @@ class Segment:
                 break
             if not lowest <= base_offset <= end_offset - 1 - last_delta:
                 why = f"offset {base_offset} is not between {lowest} and {end_offset}"
-                at = before  # it may be the one before that has the wrong offset
+                at = before  # perhaps the batch before has the wrong offset
                 break
             before, at = at, behind
             lowest = base_offset + last_delta + 1
@@ -387,7 +393,7 @@ class Segment:
         return at
 
     def headers(self, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and whole header of each batch from a batch boundary on."""
+        """Yields position and whole header of each batch from a batch boundary on."""
         while self.size - position >= HEADER_BYTES:
             head = self._files.get(self.log_path).read_at(position, HEADER_BYTES)
             if len(head) < HEADER_BYTES:
@@ -413,7 +419,7 @@ class Segment:
         self.resume()
 
     def resume_index_at_last_entry(self) -> None:
-        """State as if the batches after the last index entry had not been seen."""
+        """Sets the state before the batches that follow the last index entry, which are to be noted again."""
         self.offset_index.activate()
         self.time_index.activate()
         self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
@@ -421,7 +427,7 @@ class Segment:
         self.first_timestamp = None
 
     def resume(self) -> None:
-        """Makes the segment active again: what appending needs is read back from indexes and headers."""
+        """Makes the segment active again: reads the state for appends from indexes and headers."""
         self.resume_index_at_last_entry()
         for _, header in self.headers(self.offset_index.last_position()):
             if header.max_timestamp > self.max_timestamp:
@@ -431,14 +437,14 @@ class Segment:
             self.first_timestamp = next(self.headers())[1].max_timestamp
 
     def end_offset(self) -> int:
-        """The offset after the last batch."""
+        """Returns the offset after the last batch."""
         last = self.base_offset
         for place in self.walk(self.offset_index.last_position()):
             last = place.last_offset + 1
         return last
 
     def rename_for_deletion(self) -> list[str]:
-        """Gives the files their `.deleted` names, under which a restart removes them, and returns those."""
+        """Renames the files to `.deleted`, so that a restart removes them, and returns the new names."""
         renamed = []
         self.close_indexes()
         for path in self.paths():
@@ -446,19 +452,20 @@ class Segment:
             if self._disk.exists(path):
                 self._disk.rename(path, path + names.DELETED)
                 renamed.append(path + names.DELETED)
-        self.log_path = self.path(names.LOG) + names.DELETED  # answers under way still send from it
+        self.log_path = (
+            self.path(names.LOG) + names.DELETED
+        )  # responses that are being sent still read from it
         return renamed
 
 
 class Slice(NamedTuple):
-    """A region of a segment. Its file may be closed, to make room for others, before the region is sent."""
+    """A region of a segment. Its file may be closed before the region is sent, to make room for other files."""
 
     segment: Segment
     position: int
     size: int
-    has_more: bool = (
-        False  # less than there is and than was asked for: at the segment's end, or of what was checked
-    )
+    has_more: bool = False
+    """True if a read can go on after it: it ends with its segment, or with the part that was checked."""
 
     @property
     def file(self) -> File:

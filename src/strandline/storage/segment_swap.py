@@ -1,12 +1,12 @@
-"""Compacted files take the place of the segments they were made from, whole or not at all: Kafka's replaceSegments.
+"""Replaces segments with the compacted files that were made from them, whole or not at all: Kafka's replaceSegments.
 
 1. The cleaner writes `.cleaned` files, syncs them, and syncs the directory.
-2. They are renamed to `.swap`. While one of them is still called `.cleaned`, a start removes them all.
-3. The old files are renamed to `.deleted`. From 2 on a start completes the swap: it removes the old segments that the
-   new one covers and goes on with 4.
-4. `.swap` goes from the names.
+2. They are renamed to `.swap`. While one of them still ends with `.cleaned`, a start removes them all.
+3. The old files are renamed to `.deleted`. After step 2 a start completes the swap: it removes the old segments that
+   the new one covers and continues with step 4.
+4. The suffix `.swap` is removed from the names.
 
-The order of the renames is what counts, so they are done in one go, and the directory is synced after them.
+Only the order of the renames matters, so they are done without a sync in between; the directory is synced after them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILES: Final = (names.OFFSET_INDEX, names.TIME_INDEX, names.TRANSACTION_INDEX, 
 
 
 def rename_segment(disk: Disk, directory: str, base_offset: int, old: str, new: str) -> None:
-    """Gives the files of a segment another suffix, as many of them as there are."""
+    """Gives the existing files of a segment another suffix."""
     for kind in _FILES:
         path = f"{directory}/{names.segment_file(base_offset, kind)}"
         if disk.exists(path + old):
@@ -32,20 +32,20 @@ def rename_segment(disk: Disk, directory: str, base_offset: int, old: str, new: 
 
 
 def remove_unfinished(disk: Disk, directory: str) -> None:
-    """Removes the files of an earlier cleaning that did not come to its end."""
+    """Removes the files of a cleaning that was interrupted."""
     for name in disk.names(directory):
         if name.endswith(names.CLEANED):
             disk.remove(f"{directory}/{name}")
 
 
 def complete_swaps(disk: Disk, directory: str, file_names: list[str]) -> list[str]:
-    """Completes swaps that a crash has interrupted; returns notes of that for the node's log."""
+    """Completes swaps that a crash has interrupted; returns notes for the node's log."""
     swaps = [name for name in file_names if name.endswith(names.SWAP)]
     if not swaps:
         return []
     cleaned = [_offset(name) for name in file_names if name.endswith(names.CLEANED)]
     if cleaned:
-        # Not all of it had been renamed: the old segments are all there, and count.
+        # Not all files had been renamed, so the old segments are complete and stay.
         for name in [name for name in swaps if _offset(name) >= min(cleaned)]:
             disk.remove(f"{directory}/{name}")
             swaps.remove(name)
@@ -61,16 +61,16 @@ def complete_swaps(disk: Disk, directory: str, file_names: list[str]) -> list[st
 
 
 def _remove_covered(disk: Disk, directory: str, base_offset: int, file_names: list[str]) -> None:
-    """Old segments from the new one's first offset to its last. What is kept of those after it does no harm."""
+    """Removes old segments from the new segment's first offset to its last. A leftover of later ones does no harm."""
     index = names.segment_file(base_offset, names.OFFSET_INDEX)
     if index in file_names and f"{index}{names.SWAP}" not in file_names:
-        return  # 4 has begun, with this one: the old ones are gone, and what has a segment's name is new
+        return  # step 4 has begun with this file: the old files are gone, and those without a suffix are new
     files = FileTable(disk, 4)
     try:
         size = disk.size(f"{directory}/{names.segment_file(base_offset, names.LOG)}{names.SWAP}")
         new = Segment(disk, files, directory, base_offset, size, names.SWAP)
         last = base_offset
-        with suppress(CorruptBatch):  # recovery says so when it comes to it
+        with suppress(CorruptBatch):  # recovery reports it when it gets there
             for place in new.walk():
                 last = place.last_offset
     finally:

@@ -1,9 +1,9 @@
-"""The transaction index of a segment: which transactions an abort marker in it has ended.
+"""The transaction index of a segment: the transactions that are aborted by a marker in the segment.
 
 A file of rows of 34 bytes, as Apache Kafka has them: version int16 (0), then producer id, first offset, last offset and
 last stable offset as int64. Rows are in the order of their markers. A segment without an aborted transaction has no
-file. A row is written before its marker: without the marker it says nothing that is wrong for a reader, who sees
-nothing of a transaction that is open, and recovery makes it again.
+file. A row is written before its marker. Without the marker it does no harm, since readers do not see records of an
+open transaction, and recovery writes the row again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TransactionIndex:
         self._disk = disk
         self._files = files
         self.path = path
-        self._rows: list[AbortedTransaction] | None = None  # read when first asked for
+        self._rows: list[AbortedTransaction] | None = None  # read on first use
 
     def rows(self) -> list[AbortedTransaction]:
         if self._rows is None:
@@ -43,7 +43,7 @@ class TransactionIndex:
         for version, *fields in _ROW.iter_unpack(data):
             row = AbortedTransaction(*fields)
             if version != _VERSION or not 0 <= row.first_offset <= row.last_offset:
-                raise CorruptIndex(f"{self.path} has a row that cannot be right: {row}")
+                raise CorruptIndex(f"{self.path} has an invalid row: {row}")
             yield row
 
     def append(self, row: AbortedTransaction) -> None:
@@ -53,7 +53,7 @@ class TransactionIndex:
         try:
             file.write_at(position, (_ROW.pack(_VERSION, *row),))
         except OSError:
-            file.truncate(position)  # a part of a row makes the index unreadable
+            file.truncate(position)  # a partial row makes the index unreadable
             raise
         rows.append(row)
 
@@ -74,7 +74,7 @@ class TransactionIndex:
         self._rows = []
 
     def overlapping(self, offset: int, upper_offset: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those with records in the range, and whether later segments cannot have more of them."""
+        """Returns the transactions with records in the range, and True if later segments cannot have more of them."""
         found = []
         for row in self.rows():
             if row.last_offset >= offset and row.first_offset < upper_offset:

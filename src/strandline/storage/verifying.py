@@ -1,11 +1,11 @@
-"""Reads every file of a partition and says what is wrong with it, with file and place. Changes nothing.
+"""Reads every file of a partition and reports each fault with file and position. It changes nothing.
 
 1. Batches are whole, their CRC is right, their records can be read, offsets ascend and stay within their segment.
-2. Indexes ascend and name batches that are there.
-3. Sequences of a producer follow each other, as long as no offset is missing: compaction and deletion take batches.
-4. Snapshots, leader epochs and transaction indexes can be read, and epochs begin where the log says.
+2. Indexes ascend and name batches that exist.
+3. Sequences of a producer follow each other, as long as no offset is missing: compaction and deletion remove batches.
+4. Snapshots, leader epochs and transaction indexes can be read, and epochs begin where they begin in the log.
 
-What is after the last whole batch of the last segment is no damage: a crash leaves it, and recovery cuts it.
+Bytes after the last whole batch of the last segment are no damage: a crash leaves them, and recovery cuts them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Verification:
         self._disk = disk
         self._directory = directory
         self._findings: list[LogFinding] = []
-        self._batches: dict[int, int] = {}  # last offset by position, of the segment that is read
+        self._batches: dict[int, int] = {}  # last offset by position, in the segment that is being read
         self._times: dict[int, int] = {}  # largest timestamp by last offset
         self._next_offset = -1
         self._epoch = -1
@@ -76,7 +76,7 @@ class _Verification:
             if name.endswith((names.SNAPSHOT, names.TRANSACTION_INDEX)) or name == names.LEADER_EPOCHS:
                 self._readable(name)
             elif name.endswith((names.CLEANED, names.SWAP, names.DELETED)):
-                self._say(NOTE, name, "left behind by a crash or about to go; a start deals with it")
+                self._say(NOTE, name, "a crash left it, or it is about to be removed; a start deals with it")
         self._epochs()
         return self._findings
 
@@ -106,15 +106,15 @@ class _Verification:
             self._say(ERROR, name, f"a wrong CRC in {place}")
             return
         if header.base_offset < self._next_offset or header.last_offset_delta < 0:
-            self._say(ERROR, name, f"{place} where at least offset {self._next_offset} is due")
+            self._say(ERROR, name, f"{place}, where at least offset {self._next_offset} is expected")
         if end is not None and header.last_offset >= end:
-            self._say(ERROR, name, f"{place} ends behind its segment, at {header.last_offset}")
+            self._say(ERROR, name, f"{place} ends after its segment, at {header.last_offset}")
         verdict = check(batch)
         if verdict.fault:
             advice = f"`strandline log repair --drop-batch {header.base_offset}` takes it out"
             self._say(ERROR, name, f"{place} cannot be read: {verdict.sentence()}; {advice}")
         if header.leader_epoch < self._epoch:
-            self._say(ERROR, name, f"leader epoch {header.leader_epoch} behind {self._epoch} in {place}")
+            self._say(ERROR, name, f"leader epoch {header.leader_epoch} after {self._epoch} in {place}")
         elif header.leader_epoch > self._epoch:
             self._epoch = header.leader_epoch
             self._epoch_starts[header.leader_epoch] = header.base_offset
@@ -125,7 +125,7 @@ class _Verification:
 
     def _sequence(self, name: str, place: str, header: BatchHeader) -> None:
         if header.base_offset != self._next_offset:
-            self._sequences.clear()  # what is missing may have held the sequences between
+            self._sequences.clear()  # the missing batches may have had the sequences between
         if header.producer_id < 0 or header.base_sequence == NO_SEQUENCE:
             return
         epoch, expected = self._sequences.get(header.producer_id, (-1, 0))
@@ -138,11 +138,11 @@ class _Verification:
     def _index(self, name: str, kind: str) -> None:
         path = f"{self._directory}/{name}"
         if not self._disk.exists(path):
-            self._say(NOTE, name, "missing; a start makes it anew")
+            self._say(NOTE, name, "it is missing; a start rebuilds it")
             return
         rows = list(dump_file(self._disk, path))
         if rows and "error" in rows[-1]:
-            self._say(ERROR, name, f"{rows[-1]['error']}; `strandline log repair` makes it anew")
+            self._say(ERROR, name, f"{rows[-1]['error']}; `strandline log repair` rebuilds it")
             return
         first = "position" if kind == names.OFFSET_INDEX else "timestamp"
         if any(
@@ -172,11 +172,11 @@ class _Verification:
         try:
             known = dict(checkpoints.parse_epochs(self._disk.read(path)))
         except checkpoints.MalformedCheckpoint:
-            return  # said before
+            return  # reported before
         begin = min(known.values(), default=0)
         for epoch, first_offset in self._epoch_starts.items():
             if first_offset < begin:
-                continue  # from before the log's start, which had moved when the epochs were written
+                continue  # the batch is from before the log's start, which had moved when the epochs were written
             if known.get(epoch, first_offset + 1) > first_offset:
                 what = f"epoch {epoch} is in the log from offset {first_offset} on"
                 begins = f"and begins at {known[epoch]} here" if epoch in known else "and is not here"

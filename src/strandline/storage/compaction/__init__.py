@@ -1,1 +1,1 @@
-"""Compaction: of a topic with `cleanup.policy=compact` the newest record of every key stays, at its old offset."""
+"""Compaction: a topic with `cleanup.policy=compact` keeps the newest record of every key, at its old offset."""

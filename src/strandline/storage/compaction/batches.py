@@ -1,12 +1,12 @@
 """The compaction of one batch: Apache Kafka's MemoryRecords.filterTo.
 
-1. Base offset, last offset, sequences, producer and epoch stay, whatever is removed: offsets never change, and the
-   producer's last sequence is read from them.
-2. A batch of which everything stays is copied as it is; otherwise the records that stay are copied as they are into a
-   new one, in the same codec.
-3. Where a tombstone stays, or a marker without its transaction, the batch gets a delete horizon: the time at which they
-   may go, in place of the base timestamp, with bit 6 of the attributes. It is set once.
-4. A batch of which nothing stays is kept as a header alone if it ends what was cleaned, or if it holds the last
+1. Base offset, last offset, sequences, producer and epoch of a batch stay even if records are removed: offsets never
+   change, and the producer's last sequence is read from the batch.
+2. A batch that loses no record is copied as it is; otherwise the records that stay are copied unchanged into a new
+   batch with the same codec.
+3. A batch with a tombstone, or with a marker whose transaction is gone, gets a delete horizon: the time from which that
+   record may be removed. It stands in place of the base timestamp, with bit 6 of the attributes, and is set once.
+4. A batch that loses all records stays as a header if it is the last of the cleaned part, or if it has the last
    sequence of a producer that is still known.
 """
 
@@ -31,7 +31,7 @@ from strandline.wire.record_batch import (
 
 
 class RetainedBatch(NamedTuple):
-    """A batch as it goes on."""
+    """A batch after compaction."""
 
     data: bytes
     max_timestamp: int
@@ -43,7 +43,7 @@ def delete_horizon_ms(header: BatchHeader) -> int | None:
 
 
 def body_of(header: BatchHeader, batch: bytes) -> bytes:
-    """The records of a batch, decompressed."""
+    """Returns the records of a batch, decompressed."""
     try:
         body = batch[HEADER_BYTES:]
         return body if header.codec == compression.NONE else compression.decompress(header.codec, body)
@@ -54,7 +54,7 @@ def body_of(header: BatchHeader, batch: bytes) -> bytes:
 def filter_batch(
     header: BatchHeader, batch: bytes, key_map: KeyMap, now_ms: int, delete_retention_ms: int
 ) -> RetainedBatch | None:
-    """A data batch with the records that stay; None if none does."""
+    """Returns a data batch with the records that stay; None if none does."""
     if header.record_count == 0:
         return None
     horizon = delete_horizon_ms(header)
@@ -71,7 +71,7 @@ def filter_batch(
 
 
 def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> RetainedBatch:
-    """A batch of which everything stays, with a time at which it may go."""
+    """Returns a batch with all of its records and a delete horizon."""
     body = body_of(header, batch)
     everything = Judged(
         header.record_count, ((0, len(body)),), True, header.max_timestamp - header.base_timestamp
@@ -80,7 +80,7 @@ def with_horizon(header: BatchHeader, batch: bytes, horizon_ms: int) -> Retained
 
 
 def emptied(header: BatchHeader) -> RetainedBatch:
-    """The header of a batch that has lost all of its records."""
+    """Returns the header that is left of a batch without records."""
     bare = header._replace(
         length=HEADER_BYTES - LOG_OVERHEAD_BYTES,
         attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_FLAG),
@@ -96,25 +96,25 @@ def _rebuilt(header: BatchHeader, body: bytes, judged: Judged, horizon_ms: int |
         max_timestamp = header.base_timestamp + judged.max_timestamp_delta
     attributes, base_timestamp = header.attributes, header.base_timestamp
     if horizon_ms is None:
-        kept = b"".join([body[start:end] for start, end in judged.runs])
+        retained = b"".join([body[start:end] for start, end in judged.runs])
     else:
-        kept = _with_base_timestamp(body, judged, header.base_timestamp - horizon_ms)
+        retained = _with_base_timestamp(body, judged, header.base_timestamp - horizon_ms)
         attributes |= DELETE_HORIZON_FLAG
         base_timestamp = horizon_ms
     if header.codec != compression.NONE:
-        kept = compression.compress(header.codec, kept)
+        retained = compression.compress(header.codec, retained)
     changed = header._replace(
-        length=HEADER_BYTES - LOG_OVERHEAD_BYTES + len(kept),
+        length=HEADER_BYTES - LOG_OVERHEAD_BYTES + len(retained),
         attributes=attributes,
         base_timestamp=base_timestamp,
         max_timestamp=max_timestamp,
         record_count=judged.records,
     )
-    return RetainedBatch(seal(changed, kept), max_timestamp, judged.records)
+    return RetainedBatch(seal(changed, retained), max_timestamp, judged.records)
 
 
 def _with_base_timestamp(body: bytes, judged: Judged, shift_ms: int) -> bytes:
-    """The records with timestamps that count from another base, `shift_ms` before."""
+    """Returns the records with timestamps relative to another base, which is `shift_ms` earlier."""
     parts = []
     for p, end in judged.runs:
         while p < end:

@@ -1,13 +1,13 @@
 """One cleaning of one log: Apache Kafka's Cleaner.
 
-First the dirty part is read for the last offset of every key; then everything up to there is copied without the records
-that a later one has replaced, several small segments into one. The map may fill up before the dirty part ends; then
-this cleaning ends there too.
+The first pass reads the dirty part and notes the last offset of every key. The second pass copies the log up to there,
+without the records that later ones have replaced, and merges small segments. If the map of keys is full before the
+dirty part ends, this cleaning ends there.
 
-`compact` is a generator that does a bounded piece of work between two values, so that whoever drives it can slow it
-down, stop it, and give the loop its turn. It reads segments that never change while they are cleaned and writes files
-that are not a part of the log: swapping them in is the driver's, when it gets a `CleanedSegments`. Nothing of it
-depends on memory that others change, so it may run in a worker or in another process.
+`compact` is a generator that does a bounded piece of work between two values, so that its caller can slow it down, stop
+it, and let the loop run. It reads segments that do not change meanwhile, and writes files that are not a part of the
+log; the caller swaps them in when it gets a `CleanedSegments`. It shares no memory with others, so it may run in a
+worker or in another process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WRITE_BYTES: Final = 1024 * 1024
 
 
 class LastOfProducer(NamedTuple):
-    """Where the log keeps what is known of a producer."""
+    """The last batch of a producer, from which its state is read."""
 
     data_offset: int
     """The last offset of its last data batch, -1 if only a marker is known."""
@@ -71,23 +71,23 @@ class CleaningPlan(NamedTuple):
     key_bytes_max: int
     read_bytes: int
     step_bytes: int = 0
-    """How much is read and written between two values of `compact`, or a bit more."""
+    """The bytes that are read and written between two values of `compact`, or slightly more."""
     seed: int = 0
     may_compile: bool = False
-    """Whether this runs where heavy packages may be loaded."""
+    """True if this runs in a process that may load numpy and numba."""
 
 
 _MALFORMED_NAMED_MAX: Final = 10
 
 
 class CleaningStep(NamedTuple):
-    """Some work was done."""
+    """A piece of the work is done."""
 
     bytes_moved: int
 
 
 class CleanedSegments(NamedTuple):
-    """These segments can be replaced by the `.cleaned` files of the first."""
+    """The `.cleaned` files of the first of these segments can replace them."""
 
     bases: tuple[int, ...]
     size: int
@@ -101,11 +101,11 @@ class CleaningFinished(NamedTuple):
     records_read: int
     records_written: int
     malformed: tuple[int, ...]
-    """Base offsets of some batches whose records cannot be read, and which were left as they are."""
+    """Base offsets of some batches whose records cannot be read, and which were copied unchanged."""
 
 
 def compact(disk: Disk, plan: CleaningPlan) -> Iterator[CleaningStep | CleanedSegments | CleaningFinished]:
-    """Raises CorruptBatch, with file and position, where the log cannot be read: nothing is skipped."""
+    """Compacts a log. Raises CorruptBatch, with file and position, if the log cannot be read; it skips nothing."""
     files = FileTable(disk, 8)
     try:
         yield from _Cleaning(disk, files, plan).run()
@@ -155,11 +155,11 @@ class _Cleaning:
             self._moved = 0
 
     def _segments_from(self, offset: int) -> list[tuple[int, int, int]]:
-        """Base, size and end of each segment from the one that holds `offset` on."""
+        """Returns base, size and end of each segment from the one that holds `offset` on."""
         bases = [base for base, _ in self._plan.segments]
         ends = [*bases[1:], self._plan.end]
-        found = zip(self._plan.segments, ends, strict=True)
-        return [(base, size, end) for (base, size), end in found if end > offset]
+        ranges = zip(self._plan.segments, ends, strict=True)
+        return [(base, size, end) for (base, size), end in ranges if end > offset]
 
     # The first pass
 
@@ -177,7 +177,9 @@ class _Cleaning:
                     elif passed.is_aborted(header) or not header.record_count:
                         pass
                     elif check(batch).fault:
-                        self._malformed.append(header.base_offset)  # its keys are not known; it stays
+                        self._malformed.append(
+                            header.base_offset
+                        )  # its keys are not known, so the batch stays
                     else:
                         body = body_of(header, batch)
                         if not keys.note(body, header.record_count, header.base_offset, plan.first_dirty):
@@ -206,11 +208,11 @@ class _Cleaning:
         writer = _Writer(self._disk, self._files, plan, group[0].base)
         for part in group:
             segment = Segment(self._disk, self._files, plan.directory, part.base, part.size)
-            for data, found in self._chunks(segment, 0):
+            for data, headers in self._chunks(segment, 0):
                 before = writer.segment.size
-                for at, header in found:
+                for at, header in headers:
                     batch = data[at : at + header.size]
-                    retained = self._kept(header, batch, passed, writer)
+                    retained = self._retained(header, batch, passed, writer)
                     self._records_read += header.record_count
                     if retained is not None:
                         writer.add(retained, header.last_offset)
@@ -221,7 +223,7 @@ class _Cleaning:
         self._bytes_written += writer.segment.size
         yield CleanedSegments(tuple(part.base for part in group), writer.segment.size)
 
-    def _kept(
+    def _retained(
         self, header: BatchHeader, batch: bytes, passed: PassedTransactions, writer: _Writer
     ) -> RetainedBatch | None:
         plan = self._plan
@@ -230,7 +232,7 @@ class _Cleaning:
             is_alone, row = passed.marker(header, batch)
             if row is not None:
                 writer.segment.transaction_index.append(row)
-            retained = self._kept_marker(header, batch, is_alone=is_alone)
+            retained = self._retained_marker(header, batch, is_alone=is_alone)
         elif passed.is_aborted(header):
             retained = None
         elif check(batch).fault:
@@ -241,7 +243,7 @@ class _Cleaning:
             return emptied(header)
         return retained
 
-    def _kept_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> RetainedBatch | None:
+    def _retained_marker(self, header: BatchHeader, batch: bytes, *, is_alone: bool) -> RetainedBatch | None:
         horizon = delete_horizon_ms(header)
         if header.record_count == 0:
             return None
@@ -264,21 +266,21 @@ class _Cleaning:
     def _chunks(
         self, segment: Segment, position: int
     ) -> Iterator[tuple[bytes, list[tuple[int, BatchHeader]]]]:
-        """Bytes of whole batches, all of them checked, and where in them each begins."""
+        """Yields bytes of whole batches that are checked, with the position of each batch in them."""
         file, size = self._files.get(segment.log_path), segment.size
         while position < size:
             data = file.read_at(position, min(self._plan.read_bytes, size - position))
-            found = self._headers(segment, position, data)
-            if not found:
+            headers = self._headers(segment, position, data)
+            if not headers:
                 data = self._whole_batch(segment, file, position)
-                found = self._headers(segment, position, data)
-            last_at, last = found[-1]
+                headers = self._headers(segment, position, data)
+            last_at, last = headers[-1]
             data = data[: last_at + last.size]
             view = memoryview(data)
-            for at, header in found:
+            for at, header in headers:
                 if checksum(view[at : at + header.size]) != header.crc:
                     raise DamagedSegment(segment.log_path, position + at, "the CRC is wrong")
-            yield data, found
+            yield data, headers
             position += len(data)
             file = self._files.get(segment.log_path)
 
@@ -286,21 +288,21 @@ class _Cleaning:
         try:
             found = list(headers_in(data))
         except CorruptBatch as error:
-            raise DamagedSegment(segment.log_path, position, f"behind it {error} further on") from error
+            raise DamagedSegment(segment.log_path, position, f"after it {error} further on") from error
         for at, header in found:
             if header.magic != MAGIC:
-                raise DamagedSegment(segment.log_path, position + at, f"a batch of magic {header.magic}")
+                raise DamagedSegment(segment.log_path, position + at, f"the batch has magic {header.magic}")
         return found
 
     def _whole_batch(self, segment: Segment, file: File, position: int) -> bytes:
-        """The batch at `position`, which is larger than what is read at once."""
+        """Returns the batch at `position`, which is larger than one read."""
         left = segment.size - position
         head = file.read_at(position, HEADER_BYTES)
         size = read_header(head).size if len(head) == HEADER_BYTES else 0
         data = file.read_at(position, size) if HEADER_BYTES <= size <= left else b""
         if not data or len(data) != size:
             raise DamagedSegment(
-                segment.log_path, position, f"a batch of {size} bytes with {left} bytes left"
+                segment.log_path, position, f"the batch has {size} bytes, and {left} bytes are left"
             )
         return data
 
@@ -314,7 +316,7 @@ class SizedSegment(NamedTuple):
 
 
 def groups_of(segments: list[SizedSegment], plan: CleaningPlan) -> list[list[SizedSegment]]:
-    """Neighbours that fit into one segment together: by bytes, by index entries, by range of offsets."""
+    """Returns groups of adjacent segments that fit into one, by bytes, index entries and range of offsets."""
     groups: list[list[SizedSegment]] = []
     for segment in segments:
         group = groups[-1] if groups else []
@@ -332,7 +334,7 @@ def groups_of(segments: list[SizedSegment], plan: CleaningPlan) -> list[list[Siz
 
 
 class _Writer:
-    """A segment under its `.cleaned` name."""
+    """Writes a segment under its `.cleaned` name."""
 
     def __init__(self, disk: Disk, files: FileTable, plan: CleaningPlan, base_offset: int) -> None:
         self._disk = disk
@@ -363,7 +365,7 @@ class _Writer:
             self._pending.clear()
 
     def finish(self) -> None:
-        """Everything is on the device before anything of it gets a name that counts."""
+        """Syncs all files; only then may they be renamed to names that a start recognises."""
         self._write()
         segment = self.segment
         segment.complete_indexes()

@@ -1,6 +1,6 @@
-"""The map of keys as compiled code, for large logs: in another process, where numpy and numba may be loaded.
+"""The map of keys as compiled code, for large logs. It runs in another process, where numpy and numba may be loaded.
 
-It takes 24 bytes a slot, as Apache Kafka's does, and begins small: memory is taken as keys come. Compiled code is kept
+It takes 24 bytes for a slot, as Apache Kafka's does, and begins small: it grows as keys come. Compiled code is kept
 beside the source or in the user's cache directory, so only the first use after an installation waits for the compiler.
 """
 
@@ -18,7 +18,7 @@ from strandline.wire.record_batch import CorruptBatch, encode_record
 
 _SLOT_BYTES: Final = 8 * source.SLOT
 _SLOTS_FIRST: Final = 1 << 16
-# How full a table gets before it grows, and how full the largest may be.
+# The load at which a table grows, and the load that the largest table may have.
 _LOAD_MAX: Final = 0.6
 # In the order in which they call each other.
 _NAMES: Final = (
@@ -42,12 +42,12 @@ class CompiledKeyMap:
     def __init__(self, bytes_max: int, seed: int) -> None:
         self._kernels = _kernels()
         self._slots_max = max(1 << (max(bytes_max // _SLOT_BYTES, 1).bit_length() - 1), _SLOTS_FIRST)
-        # With a sign, as the kernels' integers have.
+        # Signed, like the integers of the kernels.
         self._seed = seed - (1 << 64) if seed >= 1 << 63 else seed
         self._table = np.zeros(_SLOTS_FIRST * source.SLOT, np.int64)
         self._used = 0
         self._runs = np.zeros(0, np.int64)
-        self._found = np.zeros(source.FOUND_SIZE, np.int64)
+        self._totals = np.zeros(source.TOTALS_SIZE, np.int64)
         self.latest_offset = -1
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class CompiledKeyMap:
     def judge(self, body: bytes, count: int, base_offset: int, *, keeps_tombstones: bool) -> Judged:
         if len(self._runs) < 2 * count:
             self._runs = np.zeros(2 * count, np.int64)
-        runs, found = self._runs, self._found
+        runs, totals = self._runs, self._totals
         run_count = self._kernels.judge_records(
             np.frombuffer(body, np.uint8),
             count,
@@ -80,17 +80,17 @@ class CompiledKeyMap:
             self._table,
             self._seed,
             runs,
-            found,
+            totals,
         )
         if run_count < 0:
             raise CorruptBatch(f"records of the batch at offset {base_offset} cannot be read")
         ends = runs[: 2 * run_count].tolist()
-        kept, tombstones, max_delta = found.tolist()
-        return Judged(kept, list(zip(ends[::2], ends[1::2], strict=True)), bool(tombstones), max_delta)
+        retained, tombstones, max_delta = totals.tolist()
+        return Judged(retained, list(zip(ends[::2], ends[1::2], strict=True)), bool(tombstones), max_delta)
 
 
 def warm_up() -> None:
-    """Has everything compiled, for who does not want the first use to wait for it."""
+    """Compiles all kernels now, so that the first use does not wait for the compiler."""
     key_map = CompiledKeyMap(0, 1)
     body = encode_record(0, 0, b"key", b"value")
     key_map.note(body, 1, 0, 0)

@@ -1,11 +1,11 @@
-"""The loops of `keys`, and of `verifying`, in the part of Python that numba compiles; they run compiled or not at all.
+"""The loops of `keys` and `verifying`, in the part of Python that numba compiles; they only run compiled.
 
 A table is one array of 64-bit integers, three for a slot: two halves of the key's hash, and its last offset plus one,
 where 0 says that the slot is free. Collisions go on to the next slot. Like Apache Kafka's, the map knows keys by 128
-bits of hash; the hash is seeded again for every cleaning, so that nobody can make up keys that meet in it.
+bits of hash; the hash has another seed for every cleaning, so that no client can choose keys that collide.
 
 Compiled integers wrap and compiled code checks no bounds, so every read of foreign bytes is checked here. A negative
-answer is an error.
+result is an error.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from strandline.base.kernels import INT64_MAX, read_varint
 CUT_OFF = -1
 SLOT = 3
 
-# Of judge's `found`: records that stay, whether a tombstone is among them, their largest timestamp delta.
-KEPT = 0
+# Positions in the `totals` of judge_records: records that stay, whether a tombstone is among them, their largest
+# timestamp delta.
+RETAINED = 0
 TOMBSTONES = 1
 MAX_DELTA = 2
-FOUND_SIZE = 3
+TOTALS_SIZE = 3
 
-# Odd numbers with well-spread bits; negative ones because a literal must fit 64 bits with a sign.
+# Odd numbers with well-spread bits; some are negative because a literal must fit into 64 bits with a sign.
 _FIRST = -7046029288634856825
 _SECOND = -4417276706812531889
 _THIRD = 1609587929392839161
@@ -38,7 +39,7 @@ def mixed(value: Any) -> Any:
 
 
 def hashes(data: Any, start: Any, size: Any, seed: Any) -> Any:
-    """Two hashes of 64 bits; the second is never 0 by more than chance, and need not be."""
+    """Returns two hashes of 64 bits."""
     first = seed ^ (size * _FIRST)
     second = (seed * _THIRD) ^ size
     p = start
@@ -56,7 +57,7 @@ def hashes(data: Any, start: Any, size: Any, seed: Any) -> Any:
 
 
 def slot_of(table: Any, mask: Any, first: Any, second: Any) -> Any:
-    """Where the key is, or would be."""
+    """Returns the slot of the key, or the free slot where it would go."""
     slot = first & mask
     while True:
         at = slot * SLOT
@@ -78,7 +79,8 @@ def move_keys(table: Any, larger: Any) -> Any:
 
 
 def read_record(data: Any, p: Any, total: Any) -> Any:
-    """End, timestamp delta, offset delta and key size of the record at `p`, and where its key is: -1 if cut off."""
+    """Returns end, timestamp delta, offset delta and key size of the record at `p`, and the position of its key; -1 if
+    it is cut off."""
     size, p = read_varint(data, p, total)
     if p < 0 or size <= 0 or size > total - p:
         return 0, 0, 0, 0, -1
@@ -96,7 +98,7 @@ def read_record(data: Any, p: Any, total: Any) -> Any:
 
 
 def note_keys(data: Any, count: Any, base_offset: Any, from_offset: Any, table: Any, seed: Any) -> Any:
-    """Notes the keys of one batch's body; how many of them are new, or an error."""
+    """Notes the keys of one batch's body; returns how many of them are new, or an error."""
     mask = len(table) // SLOT - 1
     total = len(data)
     new = 0
@@ -126,12 +128,12 @@ def judge_records(
     table: Any,
     seed: Any,
     runs: Any,
-    found: Any,
+    totals: Any,
 ) -> Any:
-    """Writes begin and end of each run of records that stay into `runs`; how many runs, or an error."""
+    """Writes begin and end of each run of records that stay into `runs`; returns how many runs, or an error."""
     mask = len(table) // SLOT - 1
     total = len(data)
-    kept = 0
+    retained = 0
     tombstones = 0
     max_delta = -INT64_MAX
     run_count = 0
@@ -155,7 +157,7 @@ def judge_records(
                 first, second = hashes(data, p, key_size, seed)
                 stays = offset + 1 >= table[slot_of(table, mask, first, second) + 2]
         if stays:
-            kept += 1
+            retained += 1
             if is_tombstone:
                 tombstones = 1
             if timestamp > max_delta:
@@ -166,14 +168,14 @@ def judge_records(
             run_end = end
             runs[2 * run_count - 1] = end
         p = end
-    found[KEPT] = kept
-    found[TOMBSTONES] = tombstones
-    found[MAX_DELTA] = max_delta
+    totals[RETAINED] = retained
+    totals[TOMBSTONES] = tombstones
+    totals[MAX_DELTA] = max_delta
     return run_count if p == total else CUT_OFF
 
 
 def skip_field(data: Any, p: Any, end: Any) -> Any:
-    """The position behind a key or value, -1 if it is cut off."""
+    """Returns the position after a key or value, -1 if it is cut off."""
     size, p = read_varint(data, p, end)
     if p < 0 or size < -1 or size > end - p:
         return -1

@@ -1,10 +1,10 @@
-"""The last offset of every key among dirty records, and what that says of a record.
+"""The last offset of every key among the dirty records, by which records stay or go.
 
-A record stays if its key has no later record, and is not a tombstone that has had its time. Records without a key can
+A record stays if its key has no later record, and if it is no tombstone whose time is over. Records without a key can
 be in a log that was not compacted before; like Apache Kafka's, this cleaner removes them.
 
-This map is a dict, which any Python has, and loops over the bytes of a batch's body with as little as possible for a
-record.
+This map is a dict, for installations without numba. Its loop over the bytes of a batch does as little as possible for
+each record.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, Protocol
 
 from strandline.wire.record_batch import CorruptBatch, read_varint
 
-# What a key costs beside its own bytes: its object, the offset's, and a dict's entry at the usual load.
+# The memory of a key besides its own bytes: its object, the offset's, and a dict's entry at the usual load.
 KEY_OVERHEAD_BYTES: Final = 160
-# A longer key is known by its digest, as Kafka knows all of them by their MD5.
+# A longer key is represented by its digest, as Kafka represents all keys by their MD5.
 KEY_BYTES_MAX: Final = 64
 _DIGEST_BYTES: Final = 16
 
@@ -27,18 +27,18 @@ class Judged(NamedTuple):
 
     records: int
     runs: Sequence[tuple[int, int]]
-    """Where they are, each run from the first of its records to after the last."""
+    """The positions of the runs: each from the first of its records to after the last."""
     has_tombstones: bool
     max_timestamp_delta: int
-    """The largest of those that stay, if only some do."""
+    """The largest among the records that stay, if only some do."""
 
 
 class KeyMap(Protocol):
     latest_offset: int
-    """Up to here every key is in the map."""
+    """The offset up to which every key is in the map."""
 
     def note(self, body: bytes, count: int, base_offset: int, from_offset: int) -> bool:
-        """Notes the keys of a batch at or behind `from_offset`; False if there is no room for more."""
+        """Notes the keys of a batch from `from_offset` on; returns False if there is no room for more."""
         ...
 
     def judge(self, body: bytes, count: int, base_offset: int, *, keeps_tombstones: bool) -> Judged: ...
@@ -87,7 +87,7 @@ class DictKeyMap:
         last_of = self._offsets.get
         latest = self.latest_offset - base_offset
         runs: list[tuple[int, int]] = []
-        kept = 0
+        retained = 0
         run_start = -1
         has_tombstones = False
         for start, delta, key, is_tombstone in zip(*found, strict=True):
@@ -100,17 +100,17 @@ class DictKeyMap:
                     runs.append((run_start, start))
                     run_start = -1
                 continue
-            kept += 1
+            retained += 1
             has_tombstones |= is_tombstone
             if run_start < 0:
                 run_start = start
         if run_start >= 0:
             runs.append((run_start, len(data)))
-        return Judged(kept, runs, has_tombstones, 0)
+        return Judged(retained, runs, has_tombstones, 0)
 
 
 class Records(NamedTuple):
-    """The columns of a body's records that compaction needs: most of its cost is to find them."""
+    """The columns of a body's records that compaction needs; most of its time goes into finding them."""
 
     starts: list[int]
     deltas: list[int]
@@ -137,7 +137,7 @@ def records_of(data: bytes, count: int) -> Records:
                 size, q = size & 0x7F | byte << 7, q + 1
         p = q + (size >> 1)
         if size & 1 or size <= 0 or p > total:
-            raise CorruptBatch(f"a record of {size >> 1} bytes, and {total - q} are left")
+            raise CorruptBatch(f"the record has {size >> 1} bytes, and {total - q} are left")
         q += 1
         while data[q] >= 0x80:
             q += 1
@@ -169,7 +169,7 @@ def records_of(data: bytes, count: int) -> Records:
             keys.append(key if size <= KEY_BYTES_MAX else _digest(key))
         tombstones.append(data[q] == 1)
     if p != total:
-        raise CorruptBatch(f"{total - p} bytes behind the last record")
+        raise CorruptBatch(f"{total - p} bytes follow the last record")
     return Records(starts, deltas, keys, tombstones)
 
 

@@ -1,6 +1,6 @@
-"""How much of a log can be compacted, and whether that is worth it: Apache Kafka's LogToClean.
+"""The part of a log that can be compacted, and whether it is worth it: Apache Kafka's LogToClean.
 
-1. Clean is what lies below the checkpoint of the last cleaning; dirty is the rest. A checkpoint that the log does not
+1. The part below the checkpoint of the last cleaning is clean, the rest dirty. A checkpoint that the log does not
    reach, because it was cut or its start has moved, counts as none.
 2. The active segment is never cleaned, nor anything at or above the last stable offset, nor a segment with a record
    younger than min.compaction.lag.ms.
@@ -21,7 +21,7 @@ from strandline.storage.segment import Segment
 class Extent(NamedTuple):
     first_dirty: int
     end: int
-    """The first offset that must not be touched: where a segment begins."""
+    """The base offset of the first segment that must not be cleaned."""
     clean_bytes: int
     dirty_bytes: int
     is_overdue: bool
@@ -52,7 +52,7 @@ def extent_of(log: Log, cleaned_to: int | None, last_stable_offset: int, now_ms:
 
 
 def _closed_from(log: Log, bases: list[int], offset: int) -> list[Segment]:
-    """Segments from the one that holds `offset` on, without the active one."""
+    """Returns the segments from the one that holds `offset` on, without the active one."""
     return log.segments[max(bisect_right(bases, offset) - 1, 0) : -1]
 
 
@@ -66,7 +66,7 @@ def _is_overdue(log: Log, dirty: list[Segment], now_ms: int) -> bool:
 def plan_of(
     log: Log, extent: Extent, *, now_ms: int, key_bytes_max: int, read_bytes: int, seed: int = 0
 ) -> CleaningPlan:
-    """The plan of a cleaning of the log as it is now."""
+    """Returns the plan of a cleaning of the log in its present state."""
     config = log.config
     producers = {
         entry.producer_id: LastOfProducer(entry.last_offset, entry.epoch) for entry in log.producers.entries()

@@ -1,8 +1,8 @@
-"""Which transactions the cleaner comes past on its way through a log: Apache Kafka's CleanedTransactionMetadata.
+"""The transactions that the cleaner meets in a log: Apache Kafka's CleanedTransactionMetadata.
 
 1. Data of an aborted transaction is removed.
 2. A marker stays for as long as the cleaner has seen a batch of its transaction; after that it is kept for
-   delete.retention.ms more, like a tombstone, so that readers who are on their way still learn how it ended.
+   delete.retention.ms more, like a tombstone, so that consumers that are reading the log still learn how it ended.
 3. The row of an aborted transaction stays in the transaction index for as long as a batch of it was there.
 """
 
@@ -29,7 +29,7 @@ class PassedTransactions:
             self._seen_aborted.discard(row.producer_id)
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Whether a data batch, which the cleaner has come to, is of a transaction that was aborted."""
+        """Returns True if the data batch that the cleaner has reached belongs to an aborted transaction."""
         if not header.is_transactional:
             return False
         self._reach(header.last_offset)
@@ -41,13 +41,14 @@ class PassedTransactions:
         return False
 
     def marker(self, header: BatchHeader, batch: bytes) -> tuple[bool, AbortedTransaction | None]:
-        """Whether a marker has no batch left before it, and its row for the index if one has to be there."""
+        """Returns whether the transaction of a marker has no batch left, and the marker's row for the index if it needs
+        one."""
         self._reach(header.last_offset)
-        found = read_marker(batch)
-        if found is None:
+        parsed = read_marker(batch)
+        if parsed is None:
             return header.record_count == 0, None
         producer_id = header.producer_id
-        if found.is_commit:
+        if parsed.is_commit:
             is_needed = producer_id in self._seen_committed
             self._seen_committed.discard(producer_id)
             return not is_needed, None
