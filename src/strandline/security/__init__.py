@@ -1,1 +1,1 @@
-"""Identities: SASL exchanges of both sides, users and their credentials, names from certificates. Pure."""
+"""Identities: both sides of SASL exchanges, users and their credentials, names from certificates. Pure."""

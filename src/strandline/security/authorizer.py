@@ -1,16 +1,16 @@
-"""Decides who may do what, as Kafka's StandardAuthorizer does.
+"""Decides which operations are allowed, as Kafka's StandardAuthorizer does.
 
 1. A super user may do everything.
 2. A rule is for a principal (or User:*), from a host (or *), on a resource: a literal name, all names by the literal
    name *, or names that begin with a prefix.
-3. A rule that denies comes before any that allows.
+3. A rule that denies takes precedence over all that allow.
 4. A rule that allows READ, WRITE, DELETE or ALTER allows DESCRIBE, and one that allows ALTER_CONFIGS allows
    DESCRIBE_CONFIGS. Rules that deny imply nothing.
-5. Where no rule allows, it is denied; but with `allow.everyone.if.no.acl.found` a resource that no rule at all is
-   about, whoever it is for, is open to everybody.
+5. An operation that no rule allows is denied. But with `allow.everyone.if.no.acl.found` a resource without any rule is
+   open to all users.
 
 The rules for one principal and host are compiled once, into the operations that each resource allows, as bits. A
-decision is a look into a table.
+decision is one lookup in a table.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from strandline.base.acls import (
 from strandline.security.principal import Principal
 
 AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# Keys of Kafka's authorizer, which are not the broker's own.
+# The keys of Kafka's authorizer, which the broker itself does not use.
 SUPER_USERS: Final = "super.users"
 ALLOW_UNRULED: Final = "allow.everyone.if.no.acl.found"
 _ALL: Final = (1 << 32) - 1
 _OP = AclOperation
 _DESCRIBE: Final = bits_of(_OP.DESCRIBE)
-# What an allowed operation allows beside itself.
+# The operations that an allowed operation implies.
 _IMPLIED: Final[dict[int, int]] = {
     _OP.READ: _DESCRIBE,
     _OP.WRITE: _DESCRIBE,
@@ -46,9 +46,9 @@ _IMPLIED: Final[dict[int, int]] = {
     _OP.ALTER: _DESCRIBE,
     _OP.ALTER_CONFIGS: bits_of(_OP.DESCRIBE_CONFIGS),
 }
-# Decisions that one principal keeps at a time: names come from clients, who can make up as many as they like.
+# The decisions that are cached for one principal: clients choose the names, as many as they like.
 _REMEMBERED_MAX: Final = 10_000
-# Principals and hosts that are compiled at a time.
+# The pairs of principal and host whose rules are compiled at a time.
 _COMPILED_MAX: Final = 10_000
 
 
@@ -84,7 +84,7 @@ class _Patterns:
     """The rules for one type of resource."""
 
     literal: dict[str, _Bits] = field(default_factory=dict)
-    # By the length of the prefix: a name is looked up once for each length that there is.
+    # Rules by the length of their prefix: a name is looked up once for each existing length.
     prefixed: dict[int, dict[str, _Bits]] = field(default_factory=dict)
 
     def at(self, rule: AclRule) -> _Bits:
@@ -105,7 +105,7 @@ class _Patterns:
 
 
 class AccessRights:
-    """The rights of one principal from one host, as the rules were when they were compiled."""
+    """The rights of one principal from one host, compiled from one version of the rules."""
 
     __slots__ = ("_others", "_patterns", "_remembered", "is_super_user", "version")
 
@@ -117,8 +117,8 @@ class AccessRights:
         others: dict[int, _Patterns] | None = None,
         version: int = 0,
     ) -> None:
-        """`rules` are those for the principal and host; `others` has all resources that some rule is about, where
-        resources that none is about are open."""
+        """`rules` are those for the principal and host. `others` has all resources with a rule, if resources without
+        one are open."""
         self.is_super_user = is_super_user
         self.version = version
         self._others = others
@@ -132,7 +132,7 @@ class AccessRights:
                 bits.denied |= _bits(rule)
 
     def operations(self, kind: int, name: str) -> int:
-        """The operations that are allowed on a resource, as bits."""
+        """Returns the operations that are allowed on a resource, as bits."""
         known = self._remembered.get((kind, name))
         if known is None:
             if len(self._remembered) >= _REMEMBERED_MAX:
@@ -155,8 +155,8 @@ class AccessRights:
         return allowed & ~denied
 
     def allows_some(self, operation: int, kind: int) -> bool:
-        """Whether there can be a resource of this type on which the operation is allowed (KIP-679)."""
-        # As Kafka: a made-up name tells super users, and clusters that are open.
+        """Returns True if there can be a resource of this type on which the operation is allowed (KIP-679)."""
+        # As in Kafka, an invented name shows whether the user is a super user or the cluster is open.
         if self.allows(operation, kind, "hardcode"):
             return True
         patterns = self._patterns.get(kind, _NO_PATTERNS)
@@ -187,7 +187,7 @@ class Authorizer:
     """The rules, and the rights that were compiled from them."""
 
     def __init__(self, super_users: frozenset[str], *, allows_unruled: bool = False) -> None:
-        """`allows_unruled`: everybody may do everything to a resource that no rule is about."""
+        """`allows_unruled` opens resources without a rule to all users."""
         self.super_users = super_users
         self._allows_unruled = allows_unruled
         self._by_principal: dict[str, list[AclRule]] = {}
@@ -196,7 +196,7 @@ class Authorizer:
         self.version = -1
 
     def set_rules(self, rules: Iterable[AclRule], version: int) -> None:
-        """Takes new rules in place of all others; what was compiled is forgotten."""
+        """Replaces all rules, and forgets the compiled rights."""
         self.version = version
         self._rights = {}
         self._by_principal = {}
@@ -231,7 +231,7 @@ class Authorizer:
         )
 
     def can_anybody_alter(self) -> bool:
-        """Whether somebody could change the rules: without a super user it takes a rule that allows it."""
+        """Returns True if some user can change the rules: a super user, or one whom a rule allows it."""
         if self.super_users or self._allows_unruled:
             return True
         alter = bits_of(_OP.ALTER)
@@ -253,6 +253,6 @@ def parse_super_users(text: str) -> frozenset[str]:
         if name:
             kind, colon, rest = name.partition(":")
             if not colon or not kind or not rest:
-                raise ValueError(f"super.users: {name!r} is no principal; write User:name;User:other")
+                raise ValueError(f"super.users: {name!r} is not a principal; write User:name;User:other")
             users.add(name)
     return frozenset(users)

@@ -15,7 +15,8 @@ def token_hmac(token_id: str, secret: str) -> bytes:
 
 
 def token_credential(mechanism: str, record: DelegationTokenRecord, secret: str) -> TokenCredential:
-    """The owner, the credential of SCRAM whose password is the token's HMAC in base64, and when the token ends."""
+    """Returns the token's owner, its SCRAM credential (whose password is the HMAC in base64), and the time of its
+    end."""
     password = b64encode(token_hmac(record.token_id, secret)).decode()
     salt = hmac.digest(secret.encode(), b"salt " + record.token_id.encode(), "sha256")
     credential = credential_for(mechanism, password, salt, ITERATIONS_MIN)

@@ -16,7 +16,7 @@ _SHORT: Final = {
     "domainComponent": "DC",
     "userId": "UID",
 }
-# Java writes these by their numbers, and their values as the bytes of the certificate.
+# Java writes these attributes by their numbers, and their values as bytes of the certificate.
 _NUMBERS: Final = {
     "emailAddress": ("1.2.840.113549.1.9.1", 0x16),
     "serialNumber": ("2.5.4.5", 0x13),
@@ -31,7 +31,8 @@ Subject = Sequence[Sequence[tuple[str, str]]]
 
 
 def distinguished_name(subject: Subject) -> str:
-    """The name of a subject as the `ssl` module gives it: parts in the certificate's order, each of some pairs."""
+    """Returns the name of a subject of the `ssl` module, which has its parts in the certificate's order, each of some
+    pairs."""
     return ",".join("+".join(_pair(*pair) for pair in part) for part in reversed(subject))
 
 

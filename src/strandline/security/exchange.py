@@ -1,8 +1,8 @@
-"""One login by SASL, seen from either side: messages in, messages out, at the end a principal or a failure.
+"""One login by SASL, for both sides: it takes messages and returns messages, and ends with a principal or a failure.
 
-A server's exchange is stepped with each message of the client until it is complete. A client's exchange gives the first
-message and is stepped with each challenge until it is complete. Neither sends anything, and both fail by raising
-AuthenticationFailed, whose text may be sent to the other side: it holds no secret, and does not say whether a user
+A server's exchange takes a step for each message of the client until it is complete. A client's exchange returns its
+first message, and takes a step for each challenge until it is complete. Neither sends anything. Both raise
+AuthenticationFailed, whose text may be sent to the other side: it has no secret, and does not show whether a user
 exists.
 """
 
@@ -21,7 +21,7 @@ MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
 
 
 class AuthenticationFailed(Exception):
-    """The login is refused; the text says why, as far as the other side may know."""
+    """The login is refused; the text gives the reason, as far as the other side may know it."""
 
 
 class ServerExchange(Protocol):
@@ -32,36 +32,36 @@ class ServerExchange(Protocol):
 
     @property
     def expires_at_ms(self) -> int | None:
-        """When the credential ends, in wall time; None for one that does not."""
+        """The time at which the credential expires, in wall time; None if it does not."""
         ...
 
     def step(self, message: bytes) -> bytes:
-        """The challenge that follows a message of the client; raises AuthenticationFailed."""
+        """Returns the challenge that follows a message of the client; raises AuthenticationFailed."""
         ...
 
 
 class ClientExchange(Protocol):
     def first(self) -> bytes:
-        """The message that begins the exchange."""
+        """Returns the first message of the exchange."""
         ...
 
     def step(self, challenge: bytes) -> bytes | None:
-        """The response to a challenge; None if the exchange is complete. Raises AuthenticationFailed."""
+        """Returns the response to a challenge, None if the exchange is complete; raises AuthenticationFailed."""
         ...
 
 
 def invalid_credentials(mechanism: str) -> AuthenticationFailed:
-    """The failure that tells nothing but that it is one, in Kafka's words."""
+    """Returns a failure without details, in Kafka's words."""
     return AuthenticationFailed(
         f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
     )
 
 
 def unsupported_mechanism(mechanism: str) -> str:
-    """A sentence for a mechanism that is not spoken here."""
+    """Returns the message for a mechanism that is not supported."""
     if mechanism == GSSAPI:
         return (
             "GSSAPI (Kerberos), Kafka's default, is not spoken by Strandline: name other mechanisms in "
             f"sasl.enabled.mechanisms ({', '.join(MECHANISMS)}), and one of them in the client's sasl.mechanism"
         )
-    return f"{mechanism} is no SASL mechanism that Strandline speaks: use one of {', '.join(MECHANISMS)}"
+    return f"{mechanism} is not a SASL mechanism of Strandline: use one of {', '.join(MECHANISMS)}"

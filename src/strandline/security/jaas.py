@@ -21,13 +21,13 @@ _SHAPE: Final = 'write it as LoginModule required name="value" ... ;'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JaasEntry:
-    """One login module with its options; `repr` shows no values."""
+    """One login module with its options, whose values `repr` does not show."""
 
     module: str
     options: Mapping[str, str] = field(repr=False)
 
     def users(self) -> dict[str, str]:
-        """The passwords of options such as user_alice="secret", by the users' names."""
+        """Returns the passwords of options such as user_alice="secret", by user name."""
         return {
             name.removeprefix("user_"): value
             for name, value in self.options.items()
@@ -36,7 +36,7 @@ class JaasEntry:
 
 
 def parse_jaas(key: str, text: str) -> JaasEntry:
-    """The one entry of a setting; ValueError, without the text, if it is not one entry."""
+    """Returns the only entry of a setting; raises ValueError, without the text, if there is not exactly one."""
     entry, position = _entry(key, text)
     if text[position:].strip():
         raise ValueError(f"{key} must have exactly one login module; {_SHAPE}")
@@ -54,7 +54,7 @@ def _entry(key: str, text: str) -> tuple[JaasEntry, int]:
 
 
 def _tokens(key: str, text: str) -> tuple[list[str], int]:
-    """The words up to the semicolon, and where the rest begins."""
+    """Returns the words up to the semicolon, and the position after it."""
     tokens: list[str] = []
     position = 0
     while True:

@@ -1,6 +1,7 @@
-"""Tokens of OAUTHBEARER: signed JWTs, checked against a set of keys (JWKS) and the claims that settings ask for.
+"""Tokens of OAUTHBEARER: signed JWTs, checked with a set of keys (JWKS) and by the claims that settings require.
 
-PyJWT and cryptography do the arithmetic; they come with the extra `security` and are loaded with the first set of keys.
+PyJWT and cryptography verify the signatures; they come with the extra `security` and are imported with the first set of
+keys.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final
 from strandline.security.exchange import AuthenticationFailed
 from strandline.security.oauthbearer import VerifiedToken
 
-# Signatures by private keys only: a server's secret would be one that can make tokens too.
+# Only signatures by private keys: with a shared secret the server could make tokens, too.
 _ALGORITHMS: Final = (
     "RS256",
     "RS384",
@@ -32,7 +33,7 @@ class UnusableKeys(ValueError):
 
 
 class UnknownKey(AuthenticationFailed):
-    """The token names a key that the set does not have: it may have been added since."""
+    """The token names a key that the set does not have; the key may be newer than the set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class TokenRules:
 
 
 def parse_jwks(text: bytes) -> dict[str, Any]:
-    """Keys by their ids; UnusableKeys if there is none."""
+    """Returns keys by id; raises UnusableKeys if there is none."""
     try:
         import jwt
     except ImportError:
@@ -60,14 +61,15 @@ def parse_jwks(text: bytes) -> dict[str, Any]:
             if each.get("use", "sig") == "sig"
         }
     except (ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as error:
-        raise UnusableKeys(f"no set of keys (JWKS) can be read there: {type(error).__name__}") from None
+        raise UnusableKeys(f"the set of keys (JWKS) cannot be read: {type(error).__name__}") from None
     if not keys:
-        raise UnusableKeys("the set of keys (JWKS) has none for signatures")
+        raise UnusableKeys("the set of keys (JWKS) has no key for signatures")
     return keys
 
 
 def verify_token(token: str, keys: dict[str, Any], rules: TokenRules) -> VerifiedToken:
-    """The subject of a token that is genuine and valid now; raises AuthenticationFailed, which does not show it."""
+    """Returns the subject of a token that is genuine and valid now; raises AuthenticationFailed, which does not show
+    the token."""
     import jwt
 
     try:

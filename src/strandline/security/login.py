@@ -1,4 +1,4 @@
-"""How a client logs in: a mechanism, and an exchange for each login.
+"""The login of a client: its mechanism, and an exchange for each connection.
 
 `login_of` makes one from Kafka's settings: `sasl.mechanism` and the options of `sasl.jaas.config`.
 """
@@ -34,9 +34,9 @@ def login_of(
     nonce: Callable[[], str],
     token: Callable[[], Awaitable[str]] | None = None,
 ) -> Login:
-    """The login that settings ask for; ValueError, which shows no secret, if they cannot be used.
+    """Returns the login that settings describe; raises ValueError, which shows no secret, if they cannot be used.
 
-    `key` is the name of the setting with the options, `token` gives the tokens of OAUTHBEARER.
+    `key` is the name of the setting with the options, `token` returns tokens for OAUTHBEARER.
     """
     if mechanism not in MECHANISMS:
         raise ValueError(unsupported_mechanism(mechanism))

@@ -1,7 +1,7 @@
 """SASL OAUTHBEARER (RFC 7628, KIP-255), both sides: a token instead of a password.
 
-A server that refuses a token says so in a challenge of JSON, which the client acknowledges with one byte before the
-login fails: so does the standard, and Kafka's clients wait for it.
+A server that refuses a token sends a challenge in JSON, which the client acknowledges with one byte before the login
+fails. The standard requires it, and Kafka's clients wait for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REFUSED: Final = b'{"status":"invalid_token"}'
 
 
 class VerifiedToken(NamedTuple):
-    """The contents of a token that was found to be genuine."""
+    """The contents of a verified token."""
 
     subject: str
     expires_at_ms: int

@@ -1,4 +1,4 @@
-"""SASL PLAIN (RFC 4616): user and password as they are, so only over TLS or on a machine's own network."""
+"""SASL PLAIN (RFC 4616): user and password in clear text, so it is only for TLS or a trusted network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOKENS = 3
 
 
 class PlainServer:
-    """The server's side; `is_valid` says whether a password is a user's."""
+    """The server's side; `is_valid` checks a user's password."""
 
     expires_at_ms = None
 

@@ -1,4 +1,4 @@
-"""Principals: the names under which connections act."""
+"""Principals: the identities of connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Principal(NamedTuple):
 
     kind: str
     name: str
-    # True if a delegation token logged this connection in: such a one may not make tokens itself.
+    # True if the connection logged in with a delegation token: it may not create tokens itself.
     is_token_authenticated: bool = False
 
     def __str__(self) -> str:
@@ -27,8 +27,8 @@ def user(name: str) -> Principal:
 
 
 def parse_principal(text: str) -> Principal:
-    """The principal that a text such as `User:alice` names; ValueError if it names none."""
+    """Returns the principal that a text such as `User:alice` names; raises ValueError if it names none."""
     kind, colon, name = text.partition(":")
     if not colon or not kind or not name:
-        raise ValueError(f"{text!r} is no principal: write it as User:name")
+        raise ValueError(f"{text!r} is not a principal: write it as User:name")
     return Principal(kind, name)

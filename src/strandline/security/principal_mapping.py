@@ -2,8 +2,8 @@
 
     RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L,DEFAULT
 
-The first rule whose pattern matches the whole name counts: `$1` stands for the first group, `/L` and `/U` make the
-result lower and upper case. DEFAULT keeps the name as it is. A name that no rule matches is refused.
+The first rule whose pattern matches the whole name is used: `$1` stands for the first group, `/L` and `/U` make the
+result lower and upper case. DEFAULT leaves the name unchanged. A name that no rule matches is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class NoRuleMatches(ValueError):
 
 
 class MappingRule(NamedTuple):
-    pattern: re.Pattern[str] | None  # None: DEFAULT
+    pattern: re.Pattern[str] | None  # None stands for DEFAULT
     replacement: str = ""
     case: str = ""
 
@@ -39,7 +39,7 @@ class MappingRule(NamedTuple):
 
 
 def parse_rules(text: str) -> tuple[MappingRule, ...]:
-    """The rules of the setting; ValueError for what is none."""
+    """Returns the rules of the setting; raises ValueError for a rule that is malformed."""
     rules: list[MappingRule] = []
     position = 0
     text = text.strip()
@@ -68,7 +68,7 @@ def _rule(pattern: str, replacement: str, case: str) -> MappingRule:
 
 
 def map_name(rules: tuple[MappingRule, ...], name: str) -> str:
-    """The user's name; NoRuleMatches if there is none."""
+    """Returns the user's name; raises NoRuleMatches if no rule matches."""
     for rule in rules:
         mapped = rule.apply(name)
         if mapped is not None:

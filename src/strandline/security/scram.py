@@ -1,14 +1,16 @@
 """SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802, RFC 7677, KIP-84), both sides.
 
-1. A password never travels, and the server keeps none: it keeps salt, iterations, stored key and server key.
-2. Both sides prove something: the client that it knows the password, the server that it knows the credential. A client
-   that gets no valid proof has not logged in.
-3. Each side adds to the nonce. A client refuses a server that changed its part, and a server a client.
-4. Fewer than 4,096 iterations are refused by both sides: a server in the middle could ask for few, to guess faster.
-5. A user who does not exist is asked as one who does, and fails at the end: nobody learns who exists.
+1. A password is never sent, and the server does not store it: it stores salt, iterations, stored key and server key.
+2. The client proves that it knows the password, and the server that it knows the credential. A client without a valid
+   proof of the server has not logged in.
+3. Each side contributes a part of the nonce, and refuses the other side if it changes that part.
+4. Both sides refuse fewer than 4,096 iterations: a server in the middle could ask for few, to guess the password
+   faster.
+5. For a user who does not exist the exchange is the same and fails at the end, so that it does not show which users
+   exist.
 
-As in Kafka, names and passwords are taken as UTF-8 as they are, without SASLprep, and channels are not bound. A client
-that logs in with a delegation token says so by the extension `tokenauth=true` (KIP-48).
+As in Kafka, names and passwords are UTF-8 without SASLprep, and there is no channel binding. A client that logs in with
+a delegation token says so by the extension `tokenauth=true` (KIP-48).
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ from strandline.security.exchange import (
 from strandline.security.principal import Principal, user
 
 ITERATIONS_MIN: Final = 4096
-ITERATIONS_MAX: Final = 16384  # of credentials that are made, as in Kafka
-# A server that asks for more would stop a client's loop for seconds.
+ITERATIONS_MAX: Final = 16384  # the limit for new credentials, as in Kafka
+# More iterations than that, which a server asks for, would block a client's loop for seconds.
 _CLIENT_ITERATIONS_MAX: Final = 1_000_000
 HASHES: Final = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
-# The numbers that requests and records have for the mechanisms (KIP-554).
+# The numbers of the mechanisms in requests and records (KIP-554).
 MECHANISM_TYPES: Final = {1: SCRAM_SHA_256, 2: SCRAM_SHA_512}
 TYPES: Final = {name: number for number, name in MECHANISM_TYPES.items()}
 _GS2_HEADER: Final = "n,"
@@ -42,7 +44,7 @@ _GS2_HEADER: Final = "n,"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCredential:
-    """The proof that a server keeps of a password."""
+    """A server's credential for a password."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -50,7 +52,7 @@ class StoredCredential:
     iterations: int
 
 
-# The user for whom a token was made, and the credential that the token's HMAC stands for.
+# The owner of a delegation token, and the credential for its HMAC.
 TokenCredential = tuple[Principal, StoredCredential, int]
 
 
@@ -59,7 +61,7 @@ def salted_password(mechanism: str, password: bytes, salt: bytes, iterations: in
 
 
 def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -> StoredCredential:
-    """The credential that stands for a salted password."""
+    """Returns the credential for a salted password."""
     return StoredCredential(
         salt=salt,
         stored_key=hashlib.new(HASHES[mechanism], _hmac(mechanism, salted, b"Client Key")).digest(),
@@ -69,13 +71,13 @@ def credential_of(mechanism: str, salt: bytes, salted: bytes, iterations: int) -
 
 
 def credential_for(mechanism: str, password: str, salt: bytes, iterations: int) -> StoredCredential:
-    """The credential that stands for a password."""
+    """Returns the credential for a password."""
     salted = salted_password(mechanism, password.encode(), salt, iterations)
     return credential_of(mechanism, salt, salted, iterations)
 
 
 class ScramServer:
-    """The server's side. `find` has the credentials of users, `find_token` those of delegation tokens."""
+    """The server's side. `find` returns the credentials of users, `find_token` those of delegation tokens."""
 
     def __init__(
         self,
@@ -85,7 +87,7 @@ class ScramServer:
         nonce: str,
         decoy: bytes,
     ) -> None:
-        """`decoy` is a secret of the node, of which salts for users who do not exist are made."""
+        """`decoy` is a secret of the node from which salts for users who do not exist are derived."""
         self._mechanism = mechanism
         self._find = find
         self._find_token = find_token
@@ -152,7 +154,7 @@ class ScramServer:
         assert credential is not None
         without_proof, _, proof = text.rpartition(",p=")
         attributes = _attributes(without_proof)
-        # librdkafka before 2.2 sends its own part of the nonce twice; Kafka looks at the end of it, too.
+        # librdkafka before 2.2 sends its own part of the nonce twice; Kafka also compares only the end.
         if not attributes["r"].endswith(self._nonce):
             raise ValueError("another nonce than ours")
         if b64decode(attributes["c"], validate=True) != self._gs2.encode():
@@ -169,7 +171,7 @@ class ScramServer:
 
 
 class ScramSecret:
-    """A user's name and password, and the last salted password: to salt it takes milliseconds."""
+    """A user's name and password, and the last salted password, because salting takes milliseconds."""
 
     def __init__(self, mechanism: str, name: str, password: str, *, is_token: bool = False) -> None:
         self.mechanism = mechanism
@@ -207,7 +209,7 @@ class ScramClient:
                 raise AuthenticationFailed(f"the broker refuses the login: {attributes['e']}")
             proof = b64decode(attributes["v"], validate=True)
         except (ValueError, Base64Error) as error:
-            raise AuthenticationFailed(f"the broker's SCRAM message makes no sense: {error}") from None
+            raise AuthenticationFailed(f"the broker's SCRAM message is malformed: {error}") from None
         if not hmac.compare_digest(proof, self._server_signature):
             raise AuthenticationFailed("the broker did not prove that it knows this user's credential")
         return None
@@ -235,16 +237,16 @@ class ScramClient:
 
 class _Attributes(dict[str, str]):
     def __missing__(self, name: str) -> str:
-        raise ValueError(f"it has no {name}=")
+        raise ValueError(f"the message has no {name}=")
 
 
 def _attributes(text: str) -> _Attributes:
-    """The attributes of a message, by name; ValueError if it has something else or a name twice."""
+    """Returns the attributes of a message by name; raises ValueError if it has anything else, or a name twice."""
     found = _Attributes()
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals or name in found:
-            raise ValueError("it is malformed")
+            raise ValueError("the message is malformed")
         found[name] = value
     return found
 

@@ -1,4 +1,4 @@
-"""From the settings that Kafka names `ssl.*` to the values that the network makes a TLS context of."""
+"""Converts Kafka's settings `ssl.*` to the values from which the network makes a TLS context."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _LISTS: Final = ("ssl.enabled.protocols", "ssl.cipher.suites")
 def tls_settings(
     value: Callable[[str], Any], *, prefix: str = "", handshake_timeout_s: float = 30.0
 ) -> TlsSettings:
-    """`value` gives the value of a key; `prefix` is what stands before the keys in the user's file."""
+    """Returns the TLS settings. `value` returns the value of a key; `prefix` stands before the keys in the user's
+    file."""
     algorithm = value("ssl.endpoint.identification.algorithm")
     return TlsSettings(
         prefix=prefix,
@@ -68,5 +69,5 @@ def tls_settings_of(values: Mapping[str, Any]) -> TlsSettings:
 
 
 def client_auth(value: Callable[[str], Any]) -> ClientAuth:
-    """Whether a listener asks clients for certificates."""
+    """Returns whether a listener requires or requests certificates of clients."""
     return cast(ClientAuth, str(value("ssl.client.auth") or "none"))

@@ -1,7 +1,7 @@
-"""Tokens of OAUTHBEARER from an identity provider (KIP-768): the client's credentials for an access token.
+"""Fetches OAUTHBEARER tokens from an identity provider (KIP-768), with the client's credentials.
 
-A token is used for every login until four fifths of its lifetime have passed, as Kafka's clients do; logins that come
-together ask for it once.
+A token is used for every login until four fifths of its lifetime have passed, as in Kafka's clients; simultaneous
+logins share one request.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from strandline.ports.clock import Clock
 from strandline.ports.web import Web, WebError
 from strandline.security.exchange import AuthenticationFailed
 
-_USED_FOR: Final = 0.8  # of its lifetime
-_LIFETIME_S: Final = 300.0  # of a token that does not say
+_USED_FOR: Final = 0.8  # the share of its lifetime
+_LIFETIME_S: Final = 300.0  # the lifetime of a token that does not name one
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
@@ -41,7 +41,7 @@ class TokenEndpoint:
         self._lock = asyncio.Lock()
 
     async def token(self) -> str:
-        """A token that is good for a while; raises AuthenticationFailed, which shows no secret."""
+        """Returns a token that is still valid for a while; raises AuthenticationFailed, which shows no secret."""
         async with self._lock:
             if self._clock.monotonic() >= self._use_until:
                 self._token, lifetime_s = await self._ask()
@@ -58,7 +58,7 @@ class TokenEndpoint:
                 "POST", asked.url, headers=headers, body=urlencode(form).encode(), timeout_s=asked.timeout_s
             )
         except WebError as error:
-            raise AuthenticationFailed(f"no token could be had: {error}") from error
+            raise AuthenticationFailed(f"no token could be fetched: {error}") from error
         if response.status != 200:
             raise AuthenticationFailed(f"{asked.url} refuses to give a token: status {response.status}")
         try:
@@ -70,7 +70,7 @@ class TokenEndpoint:
         return token, lifetime_s
 
     def _lifetime_of(self, token: str) -> float:
-        """By the token's own claim; it is the broker that checks it."""
+        """Returns the lifetime by the token's own claim, which only the broker verifies."""
         try:
             payload = token.split(".")[1]
             claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
