@@ -37,7 +37,7 @@ def test_any_pieces_of_any_frames_give_those_frames(sizes: list[int], pieces: li
         reader.received(size)
         position += size
         turn += 1
-        while (frame := reader.next_frame()) is not None or reader.wanted:
+        while (frame := reader.next_frame()) is not None or reader.growth_bytes:
             if frame is not None:
                 found.append(bytes(frame))
             else:

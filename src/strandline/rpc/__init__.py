@@ -1,1 +1,1 @@
-"""Frames, version negotiation and requests in flight, for both sides of a connection."""
+"""Frames for both sides of a connection; requests in flight, versions and logins for the side that sends requests."""

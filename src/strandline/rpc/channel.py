@@ -1,8 +1,9 @@
-"""The asking side of a connection: requests go out with correlation ids, answers resolve their futures, in order.
+"""The client's side of a connection: requests are sent with correlation ids, and responses complete their futures, in
+order.
 
-A broker answers in the order of the requests, so an answer with another correlation id than the oldest waiting one
-means that the stream cannot be trusted, and the channel is closed. When the connection is lost every waiting request
-fails with ChannelClosed: whether the other side carried it out is unknown.
+A broker responds in the order of the requests. So a response with another correlation id than that of the oldest
+waiting request means that the stream cannot be trusted, and the channel is closed. When the connection is lost, every
+waiting request fails with ChannelClosed: it is unknown whether the other side carried it out.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from strandline.wire.codec import DecodeError, decode_from, encode_into
 from strandline.wire.headers import read_response_header, write_request_header
 from strandline.wire.schema import Request, Response
 
-ANSWER_BYTES_MAX: Final = 256 * 1024 * 1024
+RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
 
-# SaslHandshake and SaslAuthenticate.
+# The API keys of SaslHandshake and SaslAuthenticate.
 _LOGIN_KEYS: Final = (17, 36)
 
 _responses: dict[type[Request], type[Response]] = {}
 
 
 def response_class(request: type[Request]) -> type[Response]:
-    """The response that belongs to a request: it stands in the same module."""
+    """Returns the response class of a request class, which is in the same module."""
     found = _responses.get(request)
     if found is None:
         module = import_module(request.__module__)
@@ -47,16 +48,16 @@ def _decoded(request: type[Request], version: int, frame: memoryview, position: 
     except DecodeError:
         if request is not ApiVersionsRequest or version == 0:
             raise
-        # A broker that does not know the version of this one request answers in version 0 (KIP-511).
+        # A broker that does not know the version of an ApiVersions request responds in version 0 (KIP-511).
         return decode_from(response, 0, frame, position)[0]
 
 
 class ChannelClosed(ConnectionError):
-    """The connection was lost, or never made."""
+    """The connection was lost, or never opened."""
 
 
 class ResponseReceiver(Protocol):
-    """The taker of the response, or of the loss of the connection: a future, or something that costs less."""
+    """Receives the response, or the loss of the connection: a future, or an object that costs less."""
 
     def done(self) -> bool: ...
 
@@ -67,10 +68,10 @@ class ResponseReceiver(Protocol):
 
 class Channel:
     def __init__(
-        self, client_id: str, *, answer_bytes_max: int = ANSWER_BYTES_MAX, traffic: Traffic | None = None
+        self, client_id: str, *, response_bytes_max: int = RESPONSE_BYTES_MAX, traffic: Traffic | None = None
     ) -> None:
         self._client_id = client_id.encode()
-        self._frames = FrameReader(answer_bytes_max, trusts_sizes=True)
+        self._frames = FrameReader(response_bytes_max, trusts_sizes=True)
         self._connection: Connection | None = None
         self._waiting: deque[tuple[int, type[Request], int, ResponseReceiver | None]] = deque()
         self._correlation_id = 0
@@ -91,11 +92,12 @@ class Channel:
 
     @property
     def unsent_bytes(self) -> int:
-        """The bytes that the operating system has not taken yet; requests without responses show in nothing else."""
+        """The bytes that the operating system has not taken yet, the only sign of unsent requests that have no
+        response."""
         return 0 if self._connection is None else self._connection.unsent_bytes
 
     async def open(self, network: Network, host: str, port: int, tls: Tls | None = None) -> None:
-        """Raises OSError if nobody answers there."""
+        """Connects; raises OSError if nothing listens at the address."""
         await network.connect(host, port, self, tls)
 
     def on_lost(self, act: Callable[[], None]) -> None:
@@ -113,12 +115,12 @@ class Channel:
                 frame = self._frames.next_frame()
                 if frame is not None:
                     self._receive_response(frame)
-                elif self._frames.wanted:
+                elif self._frames.growth_bytes:
                     self._frames.grow()
                 else:
                     return
         except (BadFrame, DecodeError) as error:
-            self._fail(ChannelClosed(f"an answer that makes no sense: {error}"))
+            self._fail(ChannelClosed(f"the response cannot be read: {error}"))
 
     def drained(self) -> None:
         pass
@@ -133,39 +135,39 @@ class Channel:
     # Called by the owner
 
     def request(self, message: Request, version: int) -> asyncio.Future[Any]:
-        """The future of the response."""
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._send(message, version, answer)
-        return answer
+        """Sends a request; returns the future of its response."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._send(message, version, future)
+        return future
 
-    def request_into(self, message: Request, version: int, answer: ResponseReceiver) -> None:
-        """The same with an answer of the caller's own, which is told as soon as the response has been read."""
-        self._send(message, version, answer)
+    def request_into(self, message: Request, version: int, receiver: ResponseReceiver) -> None:
+        """Sends a request; the caller's receiver gets the response as soon as it has been read."""
+        self._send(message, version, receiver)
 
     def send_without_response(self, message: Request, version: int) -> None:
-        """For Produce with acks=0, which is not answered."""
+        """Sends a Produce request with acks=0, which has no response."""
         self._send(message, version, None)
 
     def hold(self) -> None:
-        """Keeps requests back, but those of a login, until `release`."""
+        """Holds back all requests, except those of a login, until `release`."""
         if self._held is None:
             self._held = []
 
     def release(self) -> None:
-        """Sends what was kept back."""
+        """Sends the requests that were held back."""
         held, self._held = self._held, None
-        for message, version, answer in held or ():
+        for message, version, receiver in held or ():
             try:
-                self._send(message, version, answer)
+                self._send(message, version, receiver)
             except ChannelClosed as error:
-                if answer is not None and not answer.done():
-                    call_back(answer.set_exception, error)
+                if receiver is not None and not receiver.done():
+                    call_back(receiver.set_exception, error)
 
-    def _send(self, message: Request, version: int, answer: ResponseReceiver | None) -> None:
+    def _send(self, message: Request, version: int, receiver: ResponseReceiver | None) -> None:
         if self._connection is None:
             raise ChannelClosed(self._lost_because or "the connection is closed")
         if self._held is not None and message.API_KEY not in _LOGIN_KEYS:
-            self._held.append((message, version, answer))
+            self._held.append((message, version, receiver))
             return
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = bytearray(4)
@@ -174,8 +176,8 @@ class Channel:
         )
         encode_into(message, version, frame)
         frame[:4] = (len(frame) - 4).to_bytes(4, "big")
-        if answer is not None:
-            self._waiting.append((self._correlation_id, type(message), version, answer))
+        if receiver is not None:
+            self._waiting.append((self._correlation_id, type(message), version, receiver))
         self._connection.send(frame)
         if self._traffic is not None:
             self._traffic.requests += 1
@@ -183,18 +185,18 @@ class Channel:
 
     def _receive_response(self, frame: memoryview) -> None:
         if not self._waiting:
-            raise DecodeError("an answer that nobody asked for")
-        correlation_id, request, version, answer = self._waiting[0]
-        found, position = read_response_header(request.API_KEY, request.FLEXIBLE, version, frame)
-        if found != correlation_id:
-            raise DecodeError(f"an answer to request {found}, where {correlation_id} is due")
+            raise DecodeError("a response came without a request")
+        correlation_id, request, version, receiver = self._waiting[0]
+        received_id, position = read_response_header(request.API_KEY, request.FLEXIBLE, version, frame)
+        if received_id != correlation_id:
+            raise DecodeError(f"a response to request {received_id} came, where {correlation_id} is expected")
         if self._traffic is not None:
             self._traffic.responses += 1
             self._traffic.bytes_in += len(frame) + 4
         response = _decoded(request, version, frame, position)
-        self._waiting.popleft()  # only now: whoever waits for an answer that makes no sense has to be told too
-        if answer is not None and not answer.done():
-            answer.set_result(response)
+        self._waiting.popleft()  # not before: if the response cannot be read, its request has to fail too
+        if receiver is not None and not receiver.done():
+            receiver.set_result(response)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -202,10 +204,10 @@ class Channel:
 
     def _fail(self, error: ChannelClosed) -> None:
         waiting, self._waiting = self._waiting, deque()
-        for _, _, _, answer in waiting:
-            if answer is not None and not answer.done():
-                # Whoever fails over it must not keep those behind it waiting for ever.
-                call_back(answer.set_exception, error)
+        for _, _, _, receiver in waiting:
+            if receiver is not None and not receiver.done():
+                # An error in one receiver must not keep the following ones waiting for ever.
+                call_back(receiver.set_exception, error)
         if self._connection is not None:
             self._connection.abort()
             self._connection = None

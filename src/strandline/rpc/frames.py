@@ -1,10 +1,10 @@
-"""Cuts a stream of bytes into frames: a length of four bytes, then as many bytes.
+"""Cuts a stream of bytes into frames: a length in four bytes, then as many bytes.
 
-Small frames are received many at a time into one buffer and copied out: a small one at first, since most connections
-never have more than a few of them on the way. A frame that does not fit is received into a buffer of its own, which
-grows with what has arrived: eight bytes that announce a hundred megabytes take none of them. The owner allows each
-growth with `grow` when it has the memory; until then `wanted` says how many more bytes that would take. A length that
-is negative or above the limit raises before anything is allocated.
+Small frames are received many at a time into one buffer and copied out: the buffer is small at first, since most
+connections never have more than a few frames at a time. A frame that does not fit is received into a buffer of its own,
+which grows with the bytes that arrive: eight bytes that announce a hundred megabytes do not take that memory. The owner
+allows each growth with `grow` when it has the memory; until then `growth_bytes` says how many more bytes that takes. A
+length that is negative or above the limit raises before anything is allocated.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
 _FIRST_BYTES: Final = 4 * 1024
-# How much larger a large buffer gets when it is full: the copies of all growths together are a third of the frame.
+# The factor by which a full large buffer grows: the copies of all growths together are a third of the frame.
 _GROWTH: Final = 4
-# A connection that has brought a large frame before is given as much for the next one at once, up to this.
+# A connection that has brought a large frame gets as much memory for the next one at once, up to this limit.
 _TRUSTED_BYTES_MAX: Final = 1024 * 1024
 _LENGTH: Final = Struct(">i")
 _LENGTH_BYTES: Final = _LENGTH.size
 
 
-# The first bytes of other protocols, which a client sends that was given the wrong port or security.protocol.
+# The first bytes of other protocols: a client with the wrong port or security.protocol sends them.
 _TLS_HANDSHAKE: Final = b"\x16\x03"
 _HTTP_METHODS: Final = (
     b"GET ",
@@ -39,7 +39,8 @@ _HTTP_METHODS: Final = (
 
 
 class BadFrame(ValueError):
-    """A length that cannot be; the connection is closed. `protocol` names the one that the peer seems to speak."""
+    """A frame with an impossible length, for which the connection is closed. `protocol` is the one that the peer seems
+    to speak."""
 
     def __init__(self, message: str, protocol: str | None = None) -> None:
         super().__init__(message)
@@ -61,26 +62,27 @@ class FrameReader:
         "_small_start",
         "_small_view",
         "_trusted",
+        "growth_bytes",
         "size_max",
         "small_end",
-        "wanted",
     )
 
     def __init__(self, size_max: int, *, trusts_sizes: bool = False) -> None:
-        """`trusts_sizes` has a large frame received into a buffer of its size at once: for a peer that one chose."""
+        """With `trusts_sizes` a large frame is received into a buffer of its size at once, for a peer that this side
+        chose."""
         self.size_max = size_max
         self._trusted = size_max if trusts_sizes else SMALL_BYTES
-        self.wanted = 0
+        self.growth_bytes = 0
         self._small = bytearray(_FIRST_BYTES)
         self._small_view = memoryview(self._small)
         self._small_start = 0
-        self.small_end = 0  # of what has been received and not been taken; 0 where there is nothing
+        self.small_end = 0  # the end of received bytes that were not taken yet; 0 if there are none
         self._large: memoryview | None = None
         self._large_fill = 0
-        self._large_size = 0  # of the frame that it is for
+        self._large_size = 0  # the size of the frame in it
 
     def buffer(self, size_hint: int = -1) -> memoryview:
-        """The room for the next received bytes: see `ports.network.Peer`."""
+        """Returns the room for the next received bytes: see `ports.network.Peer`."""
         if self._large is not None and self._large_fill < len(self._large):
             return self._large[self._large_fill :]
         if self.small_end == len(self._small):
@@ -88,7 +90,8 @@ class FrameReader:
         return self._small_view[self.small_end :] if self.small_end else self._small_view
 
     def received(self, size: int) -> bool:
-        """Whether there may be small frames now and there is room for more: as it is with most."""
+        """Notes received bytes; returns True if there may be small frames now and there is room for more, the usual
+        case."""
         large = self._large
         if large is None:
             self.small_end += size
@@ -101,18 +104,18 @@ class FrameReader:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be received before the next frame is looked for."""
+        """True if no more bytes can be received before `next_frame` is called."""
         large = self._large
         return self.small_end == len(self._small) if large is None else self._large_fill == len(large)
 
     def next_frame(self) -> memoryview | None:
-        """The next complete frame, without its length; None until more is received."""
+        """Returns the next complete frame, without its length; None until more is received."""
         large = self._large
         if large is not None:
             if self._large_fill < len(large):
                 return None
             if len(large) < self._large_size:
-                self.wanted = min(self._large_size, len(large) * _GROWTH) - len(large)
+                self.growth_bytes = min(self._large_size, len(large) * _GROWTH) - len(large)
                 return None
             self._large = None
             self._trusted = max(self._trusted, min(len(large), _TRUSTED_BYTES_MAX))
@@ -124,7 +127,7 @@ class FrameReader:
         (size,) = _LENGTH.unpack_from(small, start)
         if not 0 <= size <= self.size_max:
             raise BadFrame(
-                f"a frame of {size} bytes, where 0 to {self.size_max} are allowed",
+                f"the frame has {size} bytes, where 0 to {self.size_max} are allowed",
                 _protocol_of(_LENGTH.pack(size)),
             )
         body = start + _LENGTH_BYTES
@@ -135,38 +138,38 @@ class FrameReader:
                 self._small_start = self.small_end = 0
             return frame
         if size + _LENGTH_BYTES > SMALL_BYTES and end == len(small):
-            self.wanted = min(size, self._trusted)
+            self.growth_bytes = min(size, self._trusted)
             self._large_size = size
         return None
 
     @property
     def has_begun(self) -> bool:
-        """True if a part of a frame is here."""
+        """True if a part of a frame has been received."""
         return self._large is not None or self.small_end > 0
 
     @property
     def announced(self) -> int:
-        """The size of the frame that has begun, as far as it is known; the limit for a small one where it is not."""
-        if self._large is not None or self.wanted:
+        """The size of the frame that has begun; the limit for a small frame if it is not known."""
+        if self._large is not None or self.growth_bytes:
             return self._large_size
         return SMALL_BYTES
 
     def grow(self) -> None:
-        """Takes the memory that is wanted; call it once `next_frame` has set `wanted`."""
-        assert self.wanted
+        """Takes the memory for more bytes; call it once `next_frame` has set `growth_bytes`."""
+        assert self.growth_bytes
         if self._large is None:
             body, end = self._small_start + _LENGTH_BYTES, self.small_end
             arrived = self._small_view[body:end]
             self._small_start = self.small_end = 0
-            capacity = self.wanted
+            capacity = self.growth_bytes
         else:
             arrived = self._large
-            capacity = len(self._large) + self.wanted
+            capacity = len(self._large) + self.growth_bytes
         grown = memoryview(bytearray(capacity))
         grown[: len(arrived)] = arrived
         self._large_fill = len(arrived)
         self._large = grown
-        self.wanted = 0
+        self.growth_bytes = 0
 
     def _make_room(self) -> None:
         """Makes room after an incomplete small frame."""
@@ -177,6 +180,6 @@ class FrameReader:
             self._small, self._small_view = grown, memoryview(grown)
             self._small_start, self.small_end = 0, end - start
             return
-        assert start > 0, "a full buffer without a complete frame has become a large one"
+        assert start > 0, "a full buffer without a complete frame was replaced by a large one"
         self._small_view[: end - start] = self._small_view[start:end]
         self._small_start, self.small_end = 0, end - start

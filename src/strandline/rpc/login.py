@@ -15,13 +15,13 @@ from strandline.security.login import Login
 from strandline.wire.api.k17_sasl_handshake import SaslHandshakeRequest
 from strandline.wire.api.k36_sasl_authenticate import SaslAuthenticateRequest
 
-# A session is renewed after this share of its lifetime, as Kafka's clients do, by chance somewhere between.
+# A session is renewed at a random point between these shares of its lifetime, as in Kafka's clients.
 _RENEWED_FROM: Final = 0.85
 _RENEWED_UNTIL: Final = 0.95
 
 
 class LoginRefused(ChannelClosed):
-    """The other side refuses the login, or did not prove who it is."""
+    """The other side refuses the login, or did not prove its identity."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class LoginRefused(ChannelClosed):
 
 
 class LoginVersions:
-    """Versions of the two requests that both sides know."""
+    """The versions of the two requests that both sides know."""
 
     __slots__ = ("authenticate", "handshake")
 
@@ -43,7 +43,7 @@ _NEWEST: Final = LoginVersions()
 
 
 async def log_in(channel: Channel, login: Login, random: Random, versions: LoginVersions = _NEWEST) -> None:
-    """Logs in, and sees to it that the session is renewed; raises LoginRefused."""
+    """Logs in, and has the session renewed before it ends; raises LoginRefused."""
     lifetime_ms = await _exchange(channel, login, versions)
     if lifetime_ms > 0:
         chance = random.below(1000) / 1000
@@ -53,13 +53,15 @@ async def log_in(channel: Channel, login: Login, random: Random, versions: Login
 
 
 async def _exchange(channel: Channel, login: Login, versions: LoginVersions) -> int:
-    """The lifetime of the session in milliseconds; 0 for one that does not end."""
+    """Exchanges the messages of a login; returns the lifetime of the session in milliseconds, 0 for one that does not
+    end."""
     handshake = await channel.request(SaslHandshakeRequest(mechanism=login.mechanism), versions.handshake)
     if handshake.error_code != ErrorCode.NONE:
         offered = ", ".join(handshake.mechanisms) or "none"
         raise LoginRefused(
             handshake.error_code,
-            f"the broker does not log in by {login.mechanism} here; the mechanisms of this listener: {offered}",
+            f"the broker does not offer {login.mechanism} on this listener, but {offered}: "
+            "set sasl.mechanism to one of these",
         )
     try:
         exchange = await login.begin()
@@ -80,7 +82,7 @@ async def _exchange(channel: Channel, login: Login, versions: LoginVersions) -> 
 
 
 class _Renewal:
-    """A second login on the same channel. Requests wait meanwhile: the broker takes nothing else in between."""
+    """A second login on the same channel. Other requests wait meanwhile, because the broker accepts none in between."""
 
     def __init__(self, channel: Channel, login: Login, random: Random, versions: LoginVersions) -> None:
         self._channel = channel
@@ -98,13 +100,13 @@ class _Renewal:
         try:
             await log_in(self._channel, self._login, self._random, self._versions)
         except (ChannelClosed, OSError):
-            self._channel.close()  # whoever uses it connects again, and is told why that fails
+            self._channel.close()  # its user connects again, and gets the error of that
         finally:
             self._channel.release()
 
 
 class SecuredNetwork:
-    """A network whose connections to one kind of listener are encrypted, logged in, or both."""
+    """A network whose connections to one kind of listener are encrypted, authenticated, or both."""
 
     def __init__(self, network: Network, tls: Tls | None, login: Login | None, random: Random) -> None:
         self._network = network

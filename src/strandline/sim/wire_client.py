@@ -24,7 +24,7 @@ from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
 
-ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
+RESPONSE_BYTES_MAX: Final = 100 * 1024 * 1024
 ANSWER_SECONDS_MAX: Final = 30.0
 
 
@@ -49,7 +49,7 @@ class WireClient:
 
     def __init__(self, client_id: str = "sim") -> None:
         self._client_id = client_id
-        self._frames = FrameReader(ANSWER_BYTES_MAX, trusts_sizes=True)
+        self._frames = FrameReader(RESPONSE_BYTES_MAX, trusts_sizes=True)
         self._connection: Connection | None = None
         self._sent: deque[_Sent] = deque()
         self._correlation_id = 0
@@ -133,7 +133,7 @@ class WireClient:
             frame = self._frames.next_frame()
             if frame is not None:
                 self._receive_response(frame)
-            elif self._frames.wanted:
+            elif self._frames.growth_bytes:
                 self._frames.grow()
             else:
                 return

@@ -30,7 +30,7 @@ def receive(channel: Channel, frame: bytes) -> None:
 
 
 class Fails:
-    """What waits for an answer, and cannot bear that none comes."""
+    """A receiver of a response that cannot take an error."""
 
     def done(self) -> bool:
         return False
@@ -61,13 +61,13 @@ def test_every_request_of_a_lost_connection_fails_though_one_cannot_bear_it() ->
 
 
 @pytest.mark.parametrize("frame", [(2).to_bytes(4, "big") + bytes(40), (1).to_bytes(4, "big") + bytes(2)])
-def test_a_request_whose_own_answer_makes_no_sense_is_told_so(frame: bytes) -> None:
+def test_a_request_whose_own_response_cannot_be_read_fails_with_that_error(frame: bytes) -> None:
     async def main() -> None:
         channel = Channel("test")
         channel.connected(Wire())  # type: ignore[arg-type]
         asked = channel.request(MetadataRequest(topics=None), 1)
         receive(channel, frame)
-        with pytest.raises(ChannelClosed, match="an answer that makes no sense"):
+        with pytest.raises(ChannelClosed, match="the response cannot be read"):
             asked.result()
 
     asyncio.run(main())

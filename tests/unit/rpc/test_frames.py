@@ -42,7 +42,7 @@ def test_a_length_that_cannot_be_is_refused(size: int) -> None:
     give(reader, struct.pack(">i", size))
     with pytest.raises(BadFrame):
         reader.next_frame()
-    assert reader.wanted == 0
+    assert reader.growth_bytes == 0
 
 
 def receive(reader: FrameReader, data: bytes) -> memoryview | None:
@@ -51,7 +51,7 @@ def receive(reader: FrameReader, data: bytes) -> memoryview | None:
         size = min(len(reader.buffer()), len(data))
         give(reader, data[:size])
         data = data[size:]
-        while (found := reader.next_frame()) is None and reader.wanted:
+        while (found := reader.next_frame()) is None and reader.growth_bytes:
             reader.grow()
         if found is not None:
             assert not data
@@ -68,7 +68,7 @@ def test_an_announced_size_takes_no_memory_until_bytes_arrive() -> None:
     reader = FrameReader(LIMIT)
     give(reader, struct.pack(">i", LIMIT) + bytes(4))
     assert reader.next_frame() is None
-    assert reader.wanted == 0
+    assert reader.growth_bytes == 0
     assert reader.has_begun
 
 
@@ -81,8 +81,8 @@ def test_a_large_frame_takes_a_few_times_as_much_memory_as_has_arrived() -> None
         give(reader, data[arrived : arrived + size])
         arrived += size
         found = reader.next_frame()
-        if reader.wanted:
-            taken += reader.wanted
+        if reader.growth_bytes:
+            taken += reader.growth_bytes
             reader.grow()
         assert taken <= 5 * max(arrived, SMALL_BYTES)
     assert found == body
@@ -94,14 +94,14 @@ def test_a_connection_that_brought_a_large_frame_gets_as_much_for_the_next_at_on
     assert receive(reader, frame(body)) == body
     give(reader, frame(body)[: len(reader.buffer())])
     assert reader.next_frame() is None
-    assert reader.wanted == len(body)
+    assert reader.growth_bytes == len(body)
 
 
 def test_the_size_that_a_chosen_peer_announces_is_believed() -> None:
     reader = FrameReader(LIMIT, trusts_sizes=True)
     give(reader, frame(bytes(LIMIT))[: len(reader.buffer())])
     assert reader.next_frame() is None
-    assert reader.wanted == LIMIT
+    assert reader.growth_bytes == LIMIT
 
 
 def test_a_large_frame_takes_nothing_until_it_is_allowed() -> None:
@@ -109,9 +109,9 @@ def test_a_large_frame_takes_nothing_until_it_is_allowed() -> None:
     reader = FrameReader(LIMIT, trusts_sizes=True)
     give(reader, frame(body)[:4096])
     assert reader.next_frame() is None
-    assert reader.wanted == len(body)
+    assert reader.growth_bytes == len(body)
     reader.grow()
-    assert reader.wanted == 0
+    assert reader.growth_bytes == 0
     assert len(reader.buffer()) == len(body) - 4092
     give(reader, body[4092:])
     assert reader.next_frame() == body
@@ -132,12 +132,12 @@ def test_a_frame_of_the_buffer_s_size_is_small_and_one_more_byte_is_large() -> N
     reader = FrameReader(LIMIT)
     give(reader, frame(bytes(SMALL_BYTES - 4))[:-1])
     assert reader.next_frame() is None
-    assert reader.wanted == 0
+    assert reader.growth_bytes == 0
     give(reader, b"\x00")
     assert len(reader.next_frame() or b"") == SMALL_BYTES - 4
     give(reader, frame(bytes(SMALL_BYTES - 3))[:SMALL_BYTES])
     assert reader.next_frame() is None
-    assert reader.wanted == SMALL_BYTES - 3
+    assert reader.growth_bytes == SMALL_BYTES - 3
 
 
 def test_an_incomplete_small_frame_moves_to_the_front_when_the_buffer_is_full() -> None:
@@ -180,7 +180,7 @@ def test_it_says_when_it_has_no_more_room_and_when_there_is_no_frame_to_look_for
     assert not reader.is_full
     give(reader, frame(body)[100:SMALL_BYTES])
     assert reader.is_full
-    while reader.next_frame() is None and reader.wanted:
+    while reader.next_frame() is None and reader.growth_bytes:
         reader.grow()
     assert not reader.is_full
     assert not is_worth_a_look(frame(body)[SMALL_BYTES:-1]), "a large one is being received"

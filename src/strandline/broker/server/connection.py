@@ -200,7 +200,7 @@ class ClientConnection:
 
     def memory_granted(self) -> None:
         """Room has become free for the large request that this connection waits to receive."""
-        self._charged += self._frames.wanted
+        self._charged += self._frames.growth_bytes
         self._frames.grow()
         self._resume()
 
@@ -263,12 +263,12 @@ class ClientConnection:
     def _receive_more(self) -> None:
         """A request is here in part: has memory granted for the rest of it, as far as it has arrived."""
         memory, frames = self._server.memory, self._frames
-        if not self._is_incomplete or frames.wanted:
+        if not self._is_incomplete or frames.growth_bytes:
             self._is_incomplete = True
             memory.begin(self, frames.announced, self.last_active)
-        if frames.wanted:
-            if memory.charge(frames.wanted, self):
-                self._charged += frames.wanted
+        if frames.growth_bytes:
+            if memory.charge(frames.growth_bytes, self):
+                self._charged += frames.growth_bytes
                 frames.grow()
             else:
                 self._pause()
@@ -460,7 +460,7 @@ class ClientConnection:
         """Goes on with requests that are here already, then reads more, unless there is still a reason to wait."""
         if self._connection is None or self._is_held or self._must_pause():
             return
-        if self._frames.wanted:
+        if self._frames.growth_bytes:
             return  # `memory_granted` comes
         was_paused, self._is_paused = self._is_paused, False
         self._pump()
