@@ -8,5 +8,7 @@ from typing import NamedTuple
 class AbortedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
-    last_offset: int  # of the marker
-    last_stable_offset: int  # once this one is over: where the search for aborted transactions may end
+    last_offset: int  # the offset of the marker
+    last_stable_offset: (
+        int  # as of the end of this transaction: the search for aborted transactions may end there
+    )

@@ -7,7 +7,7 @@ from typing import Final
 
 # The name of the cluster as a resource.
 CLUSTER_NAME: Final = "kafka-cluster"
-# As a literal name it stands for every resource, as a host for every host.
+# A literal name of `*` stands for every resource, and a host of `*` for every host.
 WILDCARD: Final = "*"
 WILDCARD_PRINCIPAL: Final = "User:*"
 
@@ -26,7 +26,7 @@ class AclResource(IntEnum):
 
 
 class AclPattern(IntEnum):
-    """How the name of a resource is meant."""
+    """The way in which a rule's name matches the names of resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -62,7 +62,7 @@ class AclPermission(IntEnum):
 
 
 def bits_of(*operations: AclOperation) -> int:
-    """Operations as the bits of a number, which is how responses tell what somebody may do."""
+    """Returns operations as the bits of a number, the form that responses have for authorized operations."""
     return sum(1 << operation for operation in operations)
 
 

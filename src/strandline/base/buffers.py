@@ -1,4 +1,4 @@
-"""The type of everything that counts as bytes: any object that offers a contiguous buffer."""
+"""The type of objects that offer a contiguous buffer of bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Calling somebody else's function where the caller must go on: what it raises is for the loop to tell, as an
-exception in a callback of asyncio's own is."""
+"""Calls of another owner's function after which the caller must go on: the loop's exception handler gets its errors, as
+for callbacks of asyncio."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def call_back(act: Callable[..., object], *arguments: object) -> None:
-    """Calls `act`; the loop's exception handler hears of its error, and the caller does not."""
+    """Calls `act`; the loop's exception handler gets its error, and the caller does not."""
     try:
         act(*arguments)
     except Exception as error:

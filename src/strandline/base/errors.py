@@ -1,7 +1,7 @@
-"""Kafka's error codes: number, whether a retry can help, and what to say.
+"""Kafka's error codes: their number, their message, and whether a retry can help.
 
-Errors that a client can see are values. `KafkaError` carries one through code that cannot answer itself; the handler
-turns it into the response's error code. A number that is not in the table keeps its number.
+Errors that a client can see are values. `KafkaError` carries one out of code that does not make the response itself;
+the handler turns it into the response's error code. An unknown number keeps its number.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def error_name(code: int) -> str:
         return f"ERROR_{code}"
 
 
-# A message may quote what a client sent; a response of an old version has room for 32,767 bytes.
+# A message may quote a client's text, and a response of an old version has room for 32,767 bytes.
 MESSAGE_LENGTH_MAX: Final = 4000
 
 

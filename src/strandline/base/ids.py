@@ -29,7 +29,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class Uuid(bytes):
-    """Sixteen bytes that people see as Kafka's tools print them."""
+    """Sixteen bytes, which are shown in the form of Kafka's tools."""
 
     __slots__ = ()
 
@@ -38,14 +38,14 @@ class Uuid(bytes):
 
 
 def uuid_text(uuid: bytes | bytearray) -> str:
-    """22 characters of URL-safe base64, as every Kafka tool prints it."""
+    """Returns 22 characters of URL-safe base64, the form of Kafka's tools."""
     return base64.urlsafe_b64encode(uuid).rstrip(b"=").decode()
 
 
 def new_uuid(random_bytes: Callable[[int], bytes]) -> bytes:
-    """A UUID of version 4 whose text does not begin with a dash: every command line would take it for an option.
+    """Returns a UUID of version 4 whose text does not begin with a dash, which a command line would take for an option.
 
-    `random_bytes(count)` is where chance comes from. Apache Kafka draws again in the same case.
+    `random_bytes(count)` is the source of random bytes. Apache Kafka draws again in the same case.
     """
     while True:
         raw = bytearray(random_bytes(16))

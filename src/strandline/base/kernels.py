@@ -15,7 +15,7 @@ INT64_MAX = 0x7FFFFFFFFFFFFFFF
 
 
 def read_varint(data: Any, p: Any, end: Any) -> Any:
-    """A zigzag varint and the position after it, which is -1 if there is none."""
+    """Returns a zigzag varint and the position after it, which is -1 if there is none."""
     value = 0
     shift = 0
     while True:
@@ -32,7 +32,8 @@ def read_varint(data: Any, p: Any, end: Any) -> Any:
 
 
 def second_copy(module: ModuleType) -> Any:
-    """The module loaded again, under no name, to have its functions replaced by compiled ones."""
+    """Returns the module loaded a second time, without a name, so that its functions can be replaced by compiled
+    ones."""
     spec = util.find_spec(module.__name__)
     assert spec is not None
     assert spec.loader is not None
@@ -42,7 +43,7 @@ def second_copy(module: ModuleType) -> Any:
 
 
 def compiled_copy(module: ModuleType, names: Iterable[str]) -> Any:
-    """A second copy in which these functions are compiled, in the order in which they call each other."""
+    """Returns a second copy in which these functions are compiled, in the order in which they call each other."""
     from numba import njit
 
     again = second_copy(module)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for a package; `homes` has the module of each name, relative to the package."""
+    """Returns a `__getattr__` for a package; `homes` has the module of each name, relative to the package."""
 
     def get(name: str) -> Any:
         home = homes.get(name)

@@ -1,4 +1,4 @@
-"""A moment on both clocks, for machines that have no clock of their own."""
+"""A moment on both clocks, for cores that have no clock of their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Moment(NamedTuple):
-    """Now, by both clocks: intervals go by `monotonic`, what is written down by `wall_ms`."""
+    """The present time on both clocks: `monotonic` is for intervals, `wall_ms` for records."""
 
     monotonic: float
     wall_ms: int

@@ -1,4 +1,4 @@
-"""The result of a plan, whichever machine it is of: the records to append, and the response once they are committed."""
+"""The result of a plan of any machine: the records to append, and the response for when they are committed."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned(Generic[R]):
-    records: tuple[Any, ...]  # in the form that the machine's `apply` takes
+    records: tuple[Any, ...]  # in the form that the machine's `apply` expects
     response: R

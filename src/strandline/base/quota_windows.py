@@ -1,7 +1,8 @@
-"""How much of something somebody has used lately: Kafka's two ways to measure it for quotas.
+"""The recent use of something that has a quota, measured in Kafka's two ways.
 
-A rate is measured over samples of a second, ten whole ones and the one that has begun: whoever has used nothing may use
-ten seconds' worth at once. A token bucket fills at the rate, up to as much, and may be overdrawn once (KIP-599).
+A rate is measured over samples of a second, ten whole ones and the one that has begun: a client that has used nothing
+may use ten seconds' worth at once. A token bucket fills at the rate, up to the same amount, and may be overdrawn once
+(KIP-599).
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections import deque
 
 
 class RateWindow:
-    """A rate over the last samples, as `org.apache.kafka.common.metrics.stats.Rate` has it."""
+    """A rate over the last samples, computed like `org.apache.kafka.common.metrics.stats.Rate`."""
 
     __slots__ = ("_samples", "_samples_max", "_total", "_width_s")
 
     def __init__(self, width_s: float, samples_max: int) -> None:
         self._width_s = width_s
         self._samples_max = samples_max
-        self._samples: deque[list[float]] = deque()  # when each began, and what was recorded in it
+        self._samples: deque[list[float]] = deque()  # the begin of each sample, and the sum of its values
         self._total = 0.0
 
     def record(self, value: float, now: float) -> None:
@@ -29,14 +30,14 @@ class RateWindow:
         self._total += value
 
     def throttle_s(self, limit: float, now: float) -> float:
-        """How long to use nothing, until the rate is down to the limit; 0 if it is not above it."""
+        """Returns the seconds without use after which the rate is down to the limit; 0 if it is not above it."""
         self._forget(now)
         width_s = self._covered_s(now)
         rate = self._total / width_s
         return (rate - limit) / limit * width_s if rate > limit else 0.0
 
     def rate(self, now: float) -> float:
-        """How much was recorded in a second."""
+        """Returns the recorded sum for each second."""
         self._forget(now)
         return max(self._total, 0.0) / self._covered_s(now)
 
@@ -46,21 +47,23 @@ class RateWindow:
             self._total -= samples.popleft()[1]
 
     def _covered_s(self, now: float) -> float:
-        """The time that the samples stand for: at least all but one of them, also at the beginning."""
+        """Returns the time that the samples cover: at least all samples but one, also at the beginning."""
         covered_s = now - self._samples[0][0] if self._samples else 0.0
         missing = self._samples_max - 1 - int(covered_s / self._width_s)
         return covered_s + missing * self._width_s if missing > 0 else covered_s
 
 
 class MeanWindow:
-    """A mean over the last samples, as `org.apache.kafka.common.metrics.stats.Avg` has it."""
+    """A mean over the last samples, computed like `org.apache.kafka.common.metrics.stats.Avg`."""
 
     __slots__ = ("_samples", "_samples_max", "_width_s")
 
     def __init__(self, width_s: float, samples_max: int) -> None:
         self._width_s = width_s
         self._samples_max = samples_max
-        self._samples: deque[list[float]] = deque()  # when each began, the sum of its values and their number
+        self._samples: deque[list[float]] = (
+            deque()
+        )  # the begin of each sample, the sum of its values and their number
 
     def record(self, value: float, now: float) -> None:
         samples = self._samples
@@ -71,7 +74,7 @@ class MeanWindow:
         samples[-1][2] += 1
 
     def mean(self, now: float) -> float:
-        """0 if nothing was recorded lately."""
+        """Returns the mean; 0 if there are no recent values."""
         self._forget(now)
         count = sum(sample[2] for sample in self._samples)
         return sum(sample[1] for sample in self._samples) / count if count else 0.0
@@ -83,23 +86,23 @@ class MeanWindow:
 
 
 class TokenBucket:
-    """Tokens that come at a rate and are spent, as `org.apache.kafka.common.metrics.stats.TokenBucket` has them."""
+    """Tokens that come at a rate and are spent, like `org.apache.kafka.common.metrics.stats.TokenBucket`."""
 
     __slots__ = ("_burst_s", "_filled_at", "_tokens")
 
     def __init__(self, burst_s: float) -> None:
-        """It holds as many tokens as come in `burst_s` seconds, and is full at first."""
+        """The bucket holds as many tokens as come in `burst_s` seconds, and is full at first."""
         self._burst_s = burst_s
         self._tokens = 0.0
         self._filled_at: float | None = None
 
     def throttle_s(self, rate: float, now: float) -> float:
-        """How long until there are tokens again; 0 if some may be spent now."""
+        """Returns the seconds until there are tokens again; 0 if some may be spent now."""
         self._fill(rate, now)
         return -self._tokens / rate if self._tokens < 0 else 0.0
 
     def tokens(self, rate: float, now: float) -> float:
-        """How many there are; negative if more were spent."""
+        """Returns the number of tokens; negative if more were spent."""
         self._fill(rate, now)
         return self._tokens
 

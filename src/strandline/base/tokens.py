@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-# The shell finds the waiting request by it; a core never looks into it.
+# The shell finds the waiting request by it; a core does not read it.
 Token = object

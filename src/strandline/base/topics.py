@@ -14,7 +14,7 @@ INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state",
 
 
 def invalid_topic_name(name: str) -> str | None:
-    """Why this cannot be a topic's name, or None if it can."""
+    """Returns why this cannot be a topic's name; None if it can."""
     if not name:
         return "the topic name is empty"
     if name in (".", ".."):
@@ -27,7 +27,7 @@ def invalid_topic_name(name: str) -> str | None:
 
 
 def colliding_name(name: str, existing: Collection[str]) -> str | None:
-    """An existing topic whose metrics would have the same name: '.' and '_' are not told apart there."""
+    """Returns an existing topic whose metrics would have the same name, because '.' and '_' are the same there."""
     if "." not in name and "_" not in name:
         return None
     plain = name.replace(".", "_")

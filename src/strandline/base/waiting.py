@@ -1,7 +1,7 @@
-"""Waiting with a limit.
+"""Waiting with a time limit.
 
-`asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with the result: the task that was told to
-end goes on as if nothing had happened. A consumer is told to end while news arrives all the time, so it does happen.
+`asyncio.wait_for` of Python 3.11 loses a cancellation that comes together with the result: the cancelled task goes on
+as if nothing had happened. A consumer is cancelled while responses keep arriving, so it does happen.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 async def within(seconds: float | None, work: Awaitable[T]) -> T:
-    """The result of `work`; TimeoutError, and `work` cancelled, if it takes longer than so many seconds."""
+    """Returns the result of `work`. If it takes longer than so many seconds, cancels `work` and raises TimeoutError."""
     async with asyncio.timeout(seconds):
         return await work
 
 
 async def all_ended(*tasks: asyncio.Task[Any]) -> None:
-    """Waits until they are done, however they end: their errors, and that they were cancelled, are for their owners."""
+    """Waits until all tasks are done. Errors and cancellations of the tasks are left to their owners."""
     await asyncio.gather(*(asyncio.shield(task) for task in tasks), return_exceptions=True)

@@ -1,1 +1,1 @@
-"""The world that a node lives in: protocols only. `node` has the real twins, `sim` the simulated ones."""
+"""The world in which a node runs, as protocols. `node` has the real implementations, `sim` the simulated ones."""

@@ -1,4 +1,4 @@
-"""Time. Intervals use the monotonic clock, so a jump of the wall clock expires nothing."""
+"""The clock. Intervals use the monotonic clock, so a jump of the wall clock expires nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Protocol
 
 class Clock(Protocol):
     def wall_ms(self) -> int:
-        """Milliseconds since 1970; may jump."""
+        """Returns milliseconds since 1970, which may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds; never goes back."""
+        """Returns seconds, which never go back."""
         ...

@@ -1,4 +1,4 @@
-"""The disk. Every failure is an OSError whose errno says what happened (ENOSPC, EIO, …).
+"""The disk. Every failure is an OSError whose errno gives the reason (ENOSPC, EIO, …).
 
 Writes go to the operating system's page cache and may be called on the loop; `sync` blocks until the device has the
 bytes and is called only through `Workers`. A write may be partial when it raises: the caller cuts the file back.
@@ -14,7 +14,8 @@ from strandline.base.buffers import Buffer
 
 
 def passes(error: OSError) -> bool:
-    """Whether the disk is sound all the same: it is full, or the process has no file or memory left."""
+    """Returns True if the error can pass while the disk is sound: it is full, or the process has no files or memory
+    left."""
     return is_full(error) or lacks_files(error) or error.errno == errno.ENOMEM
 
 
@@ -23,7 +24,7 @@ def is_full(error: OSError) -> bool:
 
 
 def lacks_files(error: OSError) -> bool:
-    """Too many are open: what was to be opened has not been touched."""
+    """Returns True if too many files are open: then the file was not opened or changed."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
@@ -31,11 +32,11 @@ class File(Protocol):
     path: str
 
     def read_at(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes; fewer only at the end of the file."""
+        """Returns `size` bytes, or fewer at the end of the file."""
         ...
 
     def write_at(self, position: int, parts: Sequence[Buffer]) -> None:
-        """Writes all the parts, one behind the other, at `position`."""
+        """Writes all the parts, one after the other, at `position`."""
         ...
 
     def truncate(self, size: int) -> None: ...
@@ -49,7 +50,7 @@ class File(Protocol):
     def sync(self) -> None: ...
 
     def retain(self) -> None:
-        """One more owner: the file is closed when each has called `close`."""
+        """Adds an owner: the file is closed when each owner has called `close`."""
         ...
 
     def close(self) -> None: ...
@@ -57,11 +58,11 @@ class File(Protocol):
 
 class Disk(Protocol):
     def open(self, path: str, *, create: bool = False) -> File:
-        """For reading and writing; FileNotFoundError unless `create`."""
+        """Opens a file for reading and writing; raises FileNotFoundError unless `create`."""
         ...
 
     def map(self, path: str) -> Buffer:
-        """The file's present contents, read-only, paged in on demand."""
+        """Returns the file's present contents, read-only, paged in on demand."""
         ...
 
     def read(self, path: str) -> bytes: ...
@@ -71,7 +72,7 @@ class Disk(Protocol):
         ...
 
     def names(self, directory: str) -> list[str]:
-        """The names in a directory, sorted."""
+        """Returns the names in a directory, sorted."""
         ...
 
     def exists(self, path: str) -> bool: ...
@@ -79,39 +80,39 @@ class Disk(Protocol):
     def size(self, path: str) -> int: ...
 
     def modified_ms(self, path: str) -> int:
-        """When the file was last written, in milliseconds since 1970."""
+        """Returns the time of the last write, in milliseconds since 1970."""
         ...
 
     def make_directory(self, path: str) -> None:
-        """With its parents; no error if it is there."""
+        """Creates a directory and its parents; it is no error if it exists."""
         ...
 
     def rename(self, old: str, new: str) -> None: ...
 
     def remove(self, path: str) -> None:
-        """A file; no error if it is gone."""
+        """Removes a file; it is no error if it does not exist."""
         ...
 
     def remove_directory(self, path: str) -> None:
-        """With all that is in it."""
+        """Removes a directory and its contents."""
         ...
 
     def sync_directory(self, path: str) -> None: ...
 
     def sync_volume(self, path: str) -> bool:
-        """Syncs everything on the volume of a directory; False where the system cannot, or would not tell of errors."""
+        """Syncs the whole volume of a directory; returns False if the system cannot, or would not report errors."""
         ...
 
     def capacity(self, path: str) -> tuple[int, int]:
-        """Total and usable bytes of the volume."""
+        """Returns the total and the usable bytes of the volume."""
         ...
 
     def lock(self, path: str) -> bool:
-        """Takes the lock file for as long as this process lives; False if another holds it."""
+        """Takes the lock file for as long as this process lives; returns False if another process holds it."""
         ...
 
     def lock_holder(self, path: str) -> int | None:
-        """The id of the process that holds the lock file, 0 where that is unknown; None if nobody holds it."""
+        """Returns the id of the process that holds the lock file; 0 if it is unknown, None if no process holds it."""
         ...
 
     def unlock(self, path: str) -> None: ...

@@ -1,7 +1,8 @@
-"""Connections. A peer sees bytes in order; nothing here knows of requests.
+"""Connections. A peer gets bytes in order; nothing here knows about requests.
 
-Receiving is by buffer: `Peer.buffer()` says where the next bytes may go, `Peer.received(n)` that n arrived, so a
-large request is received straight into its final place. Sending is in order across `send` and `send_file`.
+Bytes are received into buffers: `Peer.buffer()` returns the room for the next bytes, and `Peer.received(n)` notes that
+n have arrived, so a large request is received straight into its final place. Bytes of `send` and `send_file` are sent
+in the order of the calls.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from strandline.ports.tls import Tls, TlsSettings
 
 
 class UnresolvedHostError(OSError):
-    """A host's name has no address, as far as can be found out now."""
+    """The address of a host name could not be found."""
 
 
 class Connection(Protocol):
@@ -24,19 +25,19 @@ class Connection(Protocol):
 
     @property
     def peer_subject(self) -> str | None:
-        """The distinguished name in the other side's certificate; None without TLS, and where it showed none."""
+        """The distinguished name in the peer's certificate; None without TLS, or if the peer has sent none."""
         ...
 
     def send(self, data: Buffer) -> None: ...
 
     def send_file(self, file: File, position: int, size: int) -> None:
-        """Sends a region of a file, and retains the file for as long as that takes. Raises OSError if it cannot be read
-        now; if that turns out later, the connection ends."""
+        """Sends a region of a file, and retains the file meanwhile. Raises OSError if it cannot be read now; if it
+        cannot be read later, the connection ends."""
         ...
 
     @property
     def unsent_bytes(self) -> int:
-        """The bytes that were handed over and not yet taken by the operating system."""
+        """The bytes of `send` and `send_file` that the operating system has not taken yet."""
         ...
 
     def pause_reading(self) -> None: ...
@@ -44,11 +45,11 @@ class Connection(Protocol):
     def resume_reading(self) -> None: ...
 
     def close(self) -> None:
-        """After what has been handed over is sent."""
+        """Closes the connection once all bytes are sent."""
         ...
 
     def abort(self) -> None:
-        """Ends the connection at once; what was not sent is dropped."""
+        """Ends the connection at once and drops unsent bytes."""
         ...
 
 
@@ -56,13 +57,14 @@ class Peer(Protocol):
     def connected(self, connection: Connection) -> None: ...
 
     def buffer(self, size_hint: int = -1) -> memoryview:
-        """Where the next received bytes go; never empty. Loops say how many they would like to have room for."""
+        """Returns the room for the next received bytes, which is never empty. `size_hint` is how much room the loop
+        would like."""
         ...
 
     def received(self, size: int) -> None: ...
 
     def drained(self) -> None:
-        """Everything handed over has been taken by the operating system after it once had not."""
+        """Notes that the operating system has taken all bytes, after some had to wait."""
         ...
 
     def lost(self, error: Exception | None) -> None: ...
@@ -71,7 +73,7 @@ class Peer(Protocol):
 class ListeningSocket(Protocol):
     @property
     def port(self) -> int:
-        """The real one, also where 0 was asked for."""
+        """The port in use, also if port 0 was requested."""
         ...
 
     def close(self) -> None: ...
@@ -83,10 +85,11 @@ class Network(Protocol):
     ) -> ListeningSocket: ...
 
     async def connect(self, host: str, port: int, peer: Peer, tls: Tls | None = None) -> None:
-        """Raises OSError if nobody answers there, UnresolvedHostError if it cannot be known where that is, and TlsError
-        if the handshake fails."""
+        """Connects a peer. Raises OSError if nothing listens there, UnresolvedHostError if the host has no known
+        address, and TlsError if the handshake fails."""
         ...
 
     def tls(self, settings: TlsSettings, *, is_server: bool) -> Tls:
-        """A TLS context for a listener, or for connections to one; raises TlsError if the settings cannot be used."""
+        """Returns a TLS context for a listener, or for connections to one; raises TlsError if the settings cannot be
+        used."""
         ...

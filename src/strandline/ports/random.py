@@ -1,4 +1,4 @@
-"""The port for chance, which a simulation takes from its seed."""
+"""The source of random numbers, which a simulation derives from its seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 class Random(Protocol):
     def uuid(self) -> bytes:
-        """A new id, as `strandline.base.ids.new_uuid` makes them."""
+        """Returns a new id, made like those of `strandline.base.ids.new_uuid`."""
         ...
 
     def below(self, limit: int) -> int:

@@ -1,6 +1,6 @@
-"""TLS as the network offers it: settings in, an opaque context out, which `listen` and `connect` take.
+"""TLS: the network makes an opaque context from settings, which `listen` and `connect` take.
 
-The settings are those that Kafka names `ssl.*`. Only the network knows how a context is made of them.
+The settings are Kafka's `ssl.*`. Only the network knows how to make a context of them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ ClientAuth = Literal["none", "requested", "required"]
 
 
 class TlsError(ConnectionError):
-    """TLS cannot be set up, or a handshake failed; the text says why and what to do. It holds no secrets."""
+    """TLS cannot be set up, or a handshake failed. The text says why and what to do, and has no secrets."""
 
     is_transient = False  # True if another attempt may succeed: the other side went away
 
 
 class TlsInterrupted(TlsError):
-    """The connection ended during the handshake, or nothing came in time."""
+    """The connection ended during the handshake, or the peer did not respond in time."""
 
     is_transient = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsStore:
-    """A key store or a trust store: in a file, or as PEM text in the settings themselves."""
+    """A key store or a trust store, in a file or as PEM text in the settings."""
 
     kind: str = "JKS"
     location: str | None = None
@@ -41,7 +41,7 @@ class TlsStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    prefix: str = ""  # what stands before the names of these settings, for errors
+    prefix: str = ""  # the prefix of these settings' names, for error messages
     protocols: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
     cipher_suites: tuple[str, ...] = ()
     key_store: TlsStore = TlsStore()
@@ -55,9 +55,10 @@ class Tls(Protocol):
     """A context for one listener, or for connections that are opened to one kind of listener."""
 
     def reload(self) -> bool:
-        """Reads the files of the settings again if they have changed; True if new connections use others from now on.
+        """Reads the files of the settings again if they have changed; returns True if new connections use them from now
+        on.
 
-        Raises TlsError for files that cannot be used; the old ones stay in use then.
+        Raises TlsError for files that cannot be used; then the old contents stay in use.
         """
         ...
 

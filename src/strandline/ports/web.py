@@ -1,4 +1,4 @@
-"""Requests to other HTTP servers: sets of keys, token endpoints, schema registries."""
+"""Requests to other HTTP servers, such as token endpoints and schema registries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class WebError(OSError):
-    """Nobody responds at a URL, or something that is no HTTP; the text names the URL without its query."""
+    """A URL cannot be reached, or its response is not HTTP. The text names the URL without its query."""
 
 
 class WebResponse(NamedTuple):
@@ -32,8 +32,8 @@ class Web(Protocol):
         timeout_s: float = 30.0,
         tls: Tls | None = None,
     ) -> WebResponse:
-        """The response, whatever its status; redirects are not followed. Raises WebError.
+        """Returns the response, with any status; redirects are not followed. Raises WebError.
 
-        `tls` is a context for https; without one the system's authorities count.
+        `tls` is a context for https; without one the system's certificate authorities are trusted.
         """
         ...

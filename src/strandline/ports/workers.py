@@ -1,7 +1,7 @@
-"""Blocking work off the loop: immutable values in, a value out, never live state.
+"""Blocking work outside of the loop: it takes immutable values, returns a value, and touches no shared state.
 
-Work that takes long is a generator: it is walked step by step, so that whoever waits for it can slow it down or let it
-be. Heavy work is walked in another process where there is one, since threads of Python take turns.
+Work that takes long is a generator: it is run step by step, so that its caller can slow it down or stop it. Heavy work
+runs in another process if there is one, since Python's threads take turns.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class WorkLost(Exception):
-    """The worker is gone, for instance because memory was short. The work can be tried again."""
+    """The worker is gone, for instance because it ran out of memory. The work can be tried again."""
 
 
 class Walk(Protocol[T_co]):
-    """The values of a generator, each worked out off the loop. One step at a time."""
+    """The values of a generator that runs outside of the loop, one step at a time."""
 
     def next(self) -> Awaitable[T_co | None]:
-        """The next value, or None after the last one. Raises what the work raises."""
+        """Returns the next value, or None after the last one; raises the errors of the work."""
         ...
 
     def close(self) -> None:
-        """No more steps; for whoever does not walk to the end."""
+        """Ends the work before its last step."""
         ...
 
 
@@ -36,7 +36,7 @@ class Workers(Protocol):
 
 
 class WalkInWorkers(Generic[T]):
-    """A walk each step of which is a piece of work of its own."""
+    """A walk whose steps are separate pieces of work."""
 
     def __init__(self, workers: Workers, steps: Iterator[T]) -> None:
         self._workers = workers
@@ -46,5 +46,5 @@ class WalkInWorkers(Generic[T]):
         return self._workers.run(next, self._steps, None)
 
     def close(self) -> None:
-        """The generator goes when nobody holds it any more, and no step can be under way in it then."""
+        """Drops the generator, which ends once no step is under way in it."""
         self._steps = iter(())

@@ -1,4 +1,4 @@
-"""The acts of the active controller: elections, and brokers that it lost sight of."""
+"""Metrics of the active controller: elections, and brokers whose heartbeats were missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from strandline.telemetry.histogram import Histogram, RecentCounts
 
 
 class ControllerMetrics:
-    """Counters of one controller; they begin again with its process."""
+    """The counters of one controller; they begin at 0 with its process."""
 
     __slots__ = (
         "activations",

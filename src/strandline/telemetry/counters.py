@@ -15,7 +15,7 @@ class Counters:
         self.values[name] += amount
 
     def raise_to(self, name: str, value: int) -> None:
-        """For the largest of something."""
+        """Raises a gauge of a maximum to this value, if it is larger."""
         if value > self.values.get(name, 0):
             self.values[name] = value
 

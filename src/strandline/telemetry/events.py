@@ -1,7 +1,8 @@
 """The events that a node logs: one line each, for people or, as JSON, for machines.
 
-Each part of a node has a logger of its own, whose level can be changed while the node runs; `root` is the level of all
-that have none. Events that clients cause are limited in number: what was left out is counted, and told with the next.
+Each part of a node has a logger of its own, whose level can be changed while the node runs; a logger without a level
+has that of `root`. Events that clients cause are limited in number: events that were left out are counted, and the next
+line has their number.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Final
 LEVELS: Final = ("debug", "info", "warn", "error")
 ROOT: Final = "root"
 DEBUG: Final = 0
-# Of one text, of a logger that is limited: so many lines in so long.
+# The limit for one text of a limited logger: so many lines in so many milliseconds.
 LIMITED_LINES: Final = 50
 LIMITED_MS: Final = 10_000
 
 
 class _Sink:
-    """Where lines go, and how they look."""
+    """The output of a node's log: its destination and its format."""
 
     __slots__ = ("_as_json", "_node", "_write", "now_ms")
 
@@ -49,7 +50,7 @@ class _Sink:
 
 
 class Events:
-    """The logger of a part of a node. `named` gives those of other parts, which share its output."""
+    """The logger of a part of a node. `named` returns loggers of other parts, which share its output."""
 
     __slots__ = ("_is_limited", "_loggers", "_lowest", "_own_level", "_said", "_sink", "is_debug", "name")
 
@@ -62,7 +63,7 @@ class Events:
         as_json: bool = False,
         level: str = "info",
     ) -> None:
-        """`write` takes a whole line, `now_ms` stamps it."""
+        """`write` gets a whole line, `now_ms` returns its time."""
         self._begin(ROOT, _Sink(write, now_ms, node, as_json), {}, is_limited=False)
         self._own_level: str | None = level
         self._show_from(LEVELS.index(level))
@@ -73,10 +74,11 @@ class Events:
         self._loggers = loggers
         self._loggers[name] = self
         self._is_limited = is_limited
-        self._said: dict[str, list[int]] = {}  # by text: when its time began, and how many lines it had
+        self._said: dict[str, list[int]] = {}  # by text: the begin of its period, and the number of its lines
 
     def named(self, name: str, *, is_limited: bool = False) -> Events:
-        """The logger of this name, whose events are limited in number if clients cause them."""
+        """Returns the logger of this name; with `is_limited` its events are limited in number, because clients cause
+        them."""
         known = self._loggers.get(name)
         if known is not None:
             return known
@@ -90,13 +92,13 @@ class Events:
 
     @property
     def levels(self) -> dict[str, str]:
-        """The level of every logger, by name."""
+        """Returns the level of every logger, by name."""
         return {name: LEVELS[logger._lowest] for name, logger in sorted(self._loggers.items())}
 
     def set_level(self, name: str, level: str | None) -> None:
-        """None: the level of root again. KeyError if there is no such logger."""
+        """Sets the level of a logger; None gives it root's level again. Raises KeyError if there is no such logger."""
         logger = self._loggers[name]
-        assert level is not None or logger is not self._loggers[ROOT], "root has a level of its own"
+        assert level is not None or logger is not self._loggers[ROOT], "the root logger must have a level"
         logger._own_level = level
         root = self._loggers[ROOT]
         for each in self._loggers.values():
@@ -104,7 +106,7 @@ class Events:
 
     def _show_from(self, lowest: int) -> None:
         self._lowest = lowest
-        self.is_debug = lowest == DEBUG  # what is said for each request is put together only then
+        self.is_debug = lowest == DEBUG  # events of each request are only built at this level
 
     # Events
 
@@ -133,7 +135,7 @@ class Events:
         self._sink.say(now_ms, level, self.name, text, fields)
 
     def _left_out(self, text: str, now_ms: int) -> int | None:
-        """How many lines of this text were left out before this one; None if this one is left out too."""
+        """Returns how many lines of this text were left out before this one; None if this one is left out too."""
         said = self._said.setdefault(text, [now_ms, 0])
         begun_ms, count = said
         if now_ms - begun_ms >= LIMITED_MS or now_ms < begun_ms:

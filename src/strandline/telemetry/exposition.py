@@ -2,10 +2,10 @@
 
 1. The samples of one family stand together, after its help and its type.
 2. A counter's name ends with `_total`. OpenMetrics names the family without it.
-3. Families that have a series for each topic, group or partition come last, in the order of their rank. One that no
-   longer fits below the limit on series is left out as a whole, since a part of it would make every sum wrong, and
-   `strandline_metrics_left_out_series` says so.
-4. Text is made in pieces, so that a node can do other work between them.
+3. Families with a series for each topic, group or partition come last, in the order of their rank. A family that
+   exceeds the limit on series is left out as a whole, since a part of it would make every sum wrong;
+   `strandline_metrics_left_out_series` counts its series.
+4. The text is made in pieces, so that a node can do other work between them.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ GAUGE: Final = "gauge"
 SUMMARY: Final = "summary"
 HISTOGRAM: Final = "histogram"
 
-# How many series a family has: a few, one for each topic or group, one for each partition.
+# The rank of a family, by its number of series: a few, one for each topic or group, one for each partition.
 FEW: Final = 0
 MANY: Final = 1
 PER_PARTITION: Final = 2
-# What clients push goes first where there is no room.
+# Metrics that clients push are left out first.
 PER_CLIENT: Final = 3
 
 _LEFT_OUT: Final = "strandline_metrics_left_out_series"
 _LINES_IN_A_PIECE: Final = 200
 
-# The rest of the name and the labels, as they are written, and the value: ('{topic="a"}', 1).
+# A sample: the rest of the name and the labels as they are written, and the value: ('{topic="a"}', 1).
 Sample = tuple[str, float]
 
 
@@ -45,26 +45,27 @@ class Family(NamedTuple):
     rank: int = FEW
 
 
-# A collector yields families, and None wherever it can be interrupted.
+# A collector yields families, and None where it can be interrupted.
 Families = Iterator[Family | None]
 
 
 def labels(**values: object) -> str:
-    """Labels as they are written; empty if there are none."""
+    """Returns labels as they are written; an empty text if there are none."""
     if not values:
         return ""
     return "{" + ",".join(f'{name}="{escaped(str(value))}"' for name, value in values.items()) + "}"
 
 
 def escaped(text: str) -> str:
-    """A label's value as both formats want it. Topics have no such characters, but groups and client ids may."""
+    """Returns a label's value, escaped for both formats. Topics have no such characters, but groups and client ids
+    may."""
     if '"' in text or "\\" in text or "\n" in text:
         text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def with_label(written: str, name: str, value: str) -> str:
-    """Labels that are written already, and one more."""
+    """Returns written labels with one more."""
     return f'{written[:-1]},{name}="{value}"}}' if written else f'{{{name}="{value}"}}'
 
 
@@ -78,7 +79,8 @@ def counter(name: str, help_: str, value: float | None = None, *samples: Sample,
 
 
 def render(families: Iterable[Family | None], *, is_open_metrics: bool, series_max: int) -> Iterator[str]:
-    """The page in pieces; some of them are empty. `series_max` counts all series, and limits those of higher ranks."""
+    """Yields the page in pieces, some of them empty. `series_max` counts all series, and limits those of higher
+    ranks."""
     left_out: list[Sample] = []
     count = 0
     for family in families:

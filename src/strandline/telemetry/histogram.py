@@ -6,13 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-# Prometheus' usual ones, with finer steps below a millisecond, where most requests of a broker end; and 0, for parts of
-# a request's time that it did not have.
+# The usual bounds of Prometheus, with finer steps below a millisecond, where most requests of a broker end; and 0, for
+# parts of a request's time that did not occur.
 SECONDS: Final = (
     *(0.0, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025),
     *(0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
-# The percentiles that Kafka's histograms show over JMX, as jmx_exporter writes them.
+# The percentiles of Kafka's histograms over JMX, as jmx_exporter writes them.
 QUANTILES: Final = (
     ("0.50", 0.5),
     ("0.75", 0.75),
@@ -21,12 +21,12 @@ QUANTILES: Final = (
     ("0.99", 0.99),
     ("0.999", 0.999),
 )
-# Quantiles are those of the last one or two of these.
+# Quantiles cover the last one or two of these periods.
 _WINDOW_S: Final = 60.0
 
 
 class Histogram:
-    """Counts of observations by bucket, and their sum. The last bucket has what is above every bound."""
+    """Counts of observations by bucket, and their sum. The last bucket has the values above every bound."""
 
     __slots__ = ("bounds", "counts", "sum")
 
@@ -40,7 +40,7 @@ class Histogram:
         self.sum += value
 
     def observe_all(self, values: list[float]) -> None:
-        """Many at once, for a fraction of the time each. Sorts the list, and empties it."""
+        """Adds many observations, each for a fraction of the time. Sorts the list, and empties it."""
         values.sort()
         seen, total, counts = 0, len(values), self.counts
         for number, bound in enumerate(self.bounds):
@@ -58,7 +58,7 @@ class Histogram:
         return sum(self.counts)
 
     def plus(self, *others: Histogram) -> Histogram:
-        """A new histogram with the observations of all of them, which have the same bounds."""
+        """Returns a new histogram with the observations of all of these, which have the same bounds."""
         found = Histogram(self.bounds)
         found.counts = [
             sum(each) for each in zip(self.counts, *(other.counts for other in others), strict=True)
@@ -68,7 +68,8 @@ class Histogram:
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """The value below which `share` of the observations are, interpolated within its bucket; 0 if there are none."""
+    """Returns the value below which `share` of the observations are, interpolated within its bucket; 0 if there are
+    none."""
     total = sum(counts)
     if not total:
         return 0.0
@@ -82,7 +83,7 @@ def quantile(bounds: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 class RecentCounts:
-    """The counts of a histogram over the last minute or two, so that quantiles follow what happens now."""
+    """The counts of a histogram over the last minute or two, so that quantiles follow the present load."""
 
     __slots__ = ("_before", "_latest", "_latest_at")
 
@@ -92,7 +93,7 @@ class RecentCounts:
         self._latest_at: float | None = None
 
     def since(self, counts: list[int], now: float) -> list[int]:
-        """The counts since one or two windows ago. It is called whenever the quantiles are wanted."""
+        """Returns the counts since one or two windows ago. It is called whenever quantiles are read."""
         if self._latest_at is None:
             self._latest_at = now
         elif now - self._latest_at >= _WINDOW_S:
@@ -103,7 +104,7 @@ class RecentCounts:
 
 
 class RecentRate:
-    """How much a counter grew each second over the last minute or two."""
+    """The growth of a counter per second over the last minute or two."""
 
     __slots__ = ("_before", "_latest")
 

@@ -1,17 +1,17 @@
-"""The lag of consumer groups: how many records they are behind, since when, and whether that is a problem.
+"""The lag of consumer groups: how many records they have not read yet, for how long, and whether that is a problem.
 
 Rules, after Burrow's (LinkedIn), with the thresholds of the project's seeds:
 
-1. A partition without lag is OK, and what was seen of it before is forgotten.
-2. STOP: no offset was committed for longer than the seen commits span, and for `stop_s` at least.
-3. REWIND: an offset was committed that is below an earlier one, which has not been reached again.
+1. A partition without lag is OK, and its earlier commits are forgotten.
+2. STOP: no offset was committed for longer than the period of the remembered commits, and for `stop_s` at least.
+3. REWIND: an offset was committed that is below an earlier one, and the earlier one has not been reached again.
 4. STALL: offsets are committed and do not change.
-5. WARN: the lag has not become smaller between any two seen commits, over `rising_s` at least.
+5. WARN: the lag has not become smaller between any two remembered commits, over `rising_s` at least.
 6. A group is ERR if a partition is STOP, REWIND or STALL (no progress) or its whole lag is above `critical`; WARN if a
    partition is WARN or its lag is above `warning`; otherwise OK.
 
-Commits are seen when samples are taken. Of those that lie close together only the latest is kept, so that the window of
-WINDOW commits spans `rising_s` at least.
+Commits are noticed when samples are taken. Of commits that are close together only the latest is remembered, so that
+the window of WINDOW commits covers `rising_s` at least.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REWIND: Final = "REWIND"
 NOT_FOUND: Final = "NOTFOUND"
 # The number of a group's status in metrics.
 STATUS_NUMBERS: Final = {OK: 0, WARN: 1, ERR: 2}
-# Burrow's default of seen commits.
+# Burrow's default number of remembered commits.
 WINDOW: Final = 10
 _STALLED_COMMITS: Final = 3
 
@@ -44,7 +44,7 @@ class LagRules(NamedTuple):
 
     @property
     def distance_ms(self) -> float:
-        """Commits that are closer together than this count as one."""
+        """The distance below which two commits count as one."""
         return self.rising_s * 1000 / (WINDOW - 3)
 
 
@@ -55,7 +55,7 @@ class SeenCommit(NamedTuple):
 
 
 class PartitionLag:
-    """One partition of a group: its present lag, and the commits that were seen while it had one."""
+    """One partition of a group: its present lag, and the commits during this lag."""
 
     __slots__ = ("_without_lag_ms", "commits", "end_offset", "lag", "offset")
 
@@ -64,10 +64,10 @@ class PartitionLag:
         self.offset = -1
         self.end_offset = -1
         self.lag = 0
-        self._without_lag_ms = -1  # when there was none the last time
+        self._without_lag_ms = -1  # the last time without lag
 
     def see(self, offset: int, end_offset: int, committed_ms: int, now_ms: int, rules: LagRules) -> None:
-        """A sample. `committed_ms` is the time of the commit, or of the first sample that saw it."""
+        """Takes a sample. `committed_ms` is the time of the commit, or of the first sample with it."""
         self.offset, self.end_offset = offset, end_offset
         self.lag = lag = max(end_offset - offset, 0)
         if not lag:
@@ -79,7 +79,7 @@ class PartitionLag:
             return
         seen = SeenCommit(offset, lag, committed_ms)
         is_close = len(commits) > 1 and committed_ms - commits[-2].time_ms < rules.distance_ms
-        if is_close and offset >= commits[-1].offset:  # a step back is never lost
+        if is_close and offset >= commits[-1].offset:  # a rewind is always remembered
             commits[-1] = seen
         else:
             commits.append(seen)
@@ -103,7 +103,7 @@ class PartitionLag:
         return OK
 
     def trend(self) -> float:
-        """How many records the lag grew by each second, over the commits that were seen."""
+        """Returns the growth of the lag in records per second, over the remembered commits."""
         if len(self.commits) < 2:
             return 0.0
         first, last = self.commits[0], self.commits[-1]
@@ -123,7 +123,7 @@ def _never_smaller(commits: list[SeenCommit]) -> bool:
 
 
 def group_status(total_lag: int, partitions: Iterable[str], rules: LagRules) -> str:
-    """The status of a group by those of its partitions."""
+    """Returns the status of a group by the status of its partitions."""
     found = set(partitions)
     if found & {STOP, STALL, REWIND} or total_lag > rules.critical:
         return ERR
@@ -131,9 +131,9 @@ def group_status(total_lag: int, partitions: Iterable[str], rules: LagRules) -> 
 
 
 class EndOffsets:
-    """The end of a partition at moments of the past: when was a record written that is still to be read?
+    """The end offsets of a partition at times of the past: they tell when the next record to be read was written.
 
-    For partitions whose log is elsewhere. The answer is an estimate, between two moments.
+    This is for partitions whose log is on another node. The time is an estimate between two samples.
     """
 
     __slots__ = ("_seen",)
@@ -150,10 +150,10 @@ class EndOffsets:
             return
         seen.append((now_ms, end_offset))
         if len(seen) > self._SEEN_MAX:
-            del seen[1]  # the oldest one stays, for those who are far behind
+            del seen[1]  # the oldest sample stays, for groups with a large lag
 
     def lag_s(self, offset: int, now_ms: int) -> float | None:
-        """How long ago the end was at `offset`; None if that was before the first look."""
+        """Returns how long ago the end was at `offset`; None if that was before the first sample."""
         seen = self._seen
         if not seen or offset >= seen[-1][1]:
             return 0.0

@@ -1,4 +1,5 @@
-"""The loggers of a node, by name. Each line of the log is of one of them; Kafka's tools see and change their levels."""
+"""The loggers of a node, by name. Each line of the log belongs to one of them; Kafka's tools show and change their
+levels."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ RECORDS: Final = "strandline.records"
 GROUPS: Final = "strandline.groups"
 TRANSACTIONS: Final = "strandline.transactions"
 CONTROLLER: Final = "strandline.controller"
-# The audit log: nothing of it is left out.
+# The audit log, of which no line is left out.
 AUTHORIZER: Final = "strandline.authorizer"
-# What clients cause as often as they like is limited.
+# The loggers whose events clients can cause as often as they like: they are limited.
 _LIMITED: Final = (CONNECTIONS, REQUESTS, RECORDS, GROUPS, TRANSACTIONS)
 
 
 def make_loggers(events: Events) -> None:
-    """Makes all of them, so that they are listed and can be set before anything was said."""
+    """Makes all loggers, so that they are listed and can be set before their first event."""
     for name in (*_LIMITED, CONTROLLER, AUTHORIZER):
         events.named(name, is_limited=name in _LIMITED)

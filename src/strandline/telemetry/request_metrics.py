@@ -1,11 +1,11 @@
-"""The cost of a node's requests: how many of each API and version, where their time went, which errors they ended with.
+"""The requests of a node: their number by API and version, the parts of their time, and their errors.
 
-Most requests are responded to as soon as they are read, and of these one time is noted, which is both the handler's and
-the whole. Where a request waited, each part of its time is noted:
+Most requests get their response as soon as they are read. For these one time is noted, which is both the handler's and
+the total. For a request that waited, each part of its time is noted:
 
 - queue: from its arrival until its handler was called
 - local: in the handler
-- remote: until others were ready: replicas that acknowledge, a long poll's records
+- remote: waiting for others: acknowledgements of replicas, records for a long poll
 - response queue: until the responses to earlier requests of its connection had left
 - send: until the operating system had taken the response
 """
@@ -19,15 +19,15 @@ from strandline.telemetry.histogram import Histogram, RecentCounts
 PARTS: Final = ("total", "queue", "local", "remote", "response_queue", "send", "throttle")
 
 _FETCH: Final = 1
-# Times that wait to be put into histograms.
+# The number of times after which they are put into histograms.
 _NEW_MAX: Final = 512
 
 
 class RequestTimes:
     """The times of all requests of one API.
 
-    Requests only append to lists. These are put into histograms when they are long, or when somebody looks: sorted, a
-    few hundred times cost less than the same number of single observations.
+    Requests only append to lists. The lists are put into histograms when they are long or when metrics are read: a few
+    hundred sorted times cost less than as many single observations.
     """
 
     __slots__ = (
@@ -48,9 +48,9 @@ class RequestTimes:
     def __init__(self, name: str) -> None:
         self.name = name
         self.waiting = 0  # requests that have no response yet
-        self.errors: dict[int, int] = {}  # how often responses had each error code
-        self.followers: RequestTimes | None = None  # of Fetch requests, those of other brokers
-        # Requests that waited for nothing.
+        self.errors: dict[int, int] = {}  # the number of responses by error code
+        self.followers: RequestTimes | None = None  # the Fetch requests of other brokers
+        # The times of requests that did not wait.
         self._at_once = Histogram()
         self._parts = {part: Histogram() for part in PARTS}
         self._recent = {part: RecentCounts() for part in PARTS}
@@ -61,7 +61,7 @@ class RequestTimes:
         self._remotes_new: list[float] = []
 
     def at_once(self, seconds: float) -> None:
-        """A request that began when it arrived and was responded to by its handler."""
+        """Notes a request that did not wait: its handler ran on arrival and returned the response."""
         new = self._at_once_new
         new.append(seconds)
         if len(new) >= _NEW_MAX:
@@ -80,7 +80,7 @@ class RequestTimes:
             self._settle()
 
     def _settle(self) -> None:
-        """Puts what is new into the histograms."""
+        """Puts new times into the histograms."""
         self._at_once.observe_all(self._at_once_new)
         self._parts["total"].observe_all(self._totals_new)
         self._parts["local"].observe_all(self._locals_new)
@@ -91,7 +91,7 @@ class RequestTimes:
         self.errors[code] = self.errors.get(code, 0) + 1
 
     def sent(self, seconds: float) -> None:
-        """A response that the operating system did not take at once."""
+        """Notes a response that the operating system did not take at once."""
         self._parts["send"].observe(seconds)
 
     @property
@@ -100,7 +100,7 @@ class RequestTimes:
         return self._at_once.count + self._parts["total"].count
 
     def part(self, name: str) -> Histogram:
-        """One part of the times of every request: where a request did not wait it is 0."""
+        """Returns the histogram of one part of the time of every request; it is 0 for requests that did not wait."""
         count = self.count
         own = self._parts[name]
         if name in ("total", "local"):
@@ -110,12 +110,12 @@ class RequestTimes:
         return found
 
     def recent(self, name: str, found: Histogram, now: float) -> list[int]:
-        """The counts of a part over the last minutes."""
+        """Returns the counts of a part over the last minutes."""
         return self._recent[name].since(found.counts, now)
 
 
 class VersionCount:
-    """How many requests of an API came in one version."""
+    """The number of requests of an API in one version."""
 
     __slots__ = ("count", "times")
 
@@ -130,17 +130,17 @@ class RequestMetrics:
     __slots__ = ("_names", "by_version", "times")
 
     def __init__(self, names: dict[int, str]) -> None:
-        """`names` has the APIs that are served; requests of any other end their connection and are not counted."""
+        """`names` has the APIs of this node; requests of other APIs end their connection and are not counted."""
         self._names = names
         self.times: dict[int, RequestTimes] = {}
         self.by_version: dict[tuple[int, int], VersionCount] = {}
 
     def begin(self, api_key: int, api_version: int) -> VersionCount:
-        """The counts of an API and version, of which this is the first request."""
+        """Begins the counts of an API and version, of which this is the first request."""
         times = self.times.get(api_key)
         if times is None:
             times = RequestTimes(self._names.get(api_key, "Unknown"))
-            if api_key == _FETCH:  # as Kafka names them
+            if api_key == _FETCH:  # their names are Kafka's
                 times.name, times.followers = "FetchConsumer", RequestTimes("FetchFollower")
             if api_key in self._names:
                 self.times[api_key] = times

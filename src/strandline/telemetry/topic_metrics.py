@@ -1,5 +1,5 @@
-"""Counts of the records that were written to and read from each topic on a node. Those of a deleted topic stay in the
-node's sum."""
+"""Counts of the records that were written to and read from each topic on a node. The node's sum includes deleted
+topics."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class TopicMetrics:
 
 
 class AllTopicsMetrics:
-    """The counters of every topic of which a node has a replica, and of topics that it does not know."""
+    """The counters of every topic with a replica on a node, and those of unknown topics."""
 
     def __init__(self) -> None:
         self.by_topic: dict[str, TopicMetrics] = {}
-        # Topics of which the log has told that records arrive which are older than retention.
+        # Topics for which the log has a line about records that are older than retention when they arrive.
         self.told_expired: set[str] = set()
-        # Of topics that are gone, and of those that were asked for and are not there.
+        # The sums of deleted topics, and of requested topics that do not exist.
         self.others = TopicMetrics()
 
     def of(self, topic: str) -> TopicMetrics:
-        """The counters of a topic that exists."""
+        """Returns the counters of a topic that exists."""
         found = self.by_topic.get(topic)
         if found is None:
             found = self.by_topic[topic] = TopicMetrics()
         return found
 
     def forget(self, topic: str) -> None:
-        """The topic is deleted: its series end, and the sums stay."""
+        """Ends the series of a deleted topic; the sums stay."""
         self.told_expired.discard(topic)
         gone = self.by_topic.pop(topic, None)
         if gone is not None:

@@ -1,4 +1,4 @@
-"""The bytes that went over connections to other nodes."""
+"""The traffic of connections to other nodes."""
 
 from __future__ import annotations
 
