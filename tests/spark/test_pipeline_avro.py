@@ -184,7 +184,7 @@ def test_the_writers_schema_may_change_in_the_middle_of_a_stream(
     expected += [{"id": number + 100, "tags": ["new"], "amount": number / 2} for number in range(10, 20)]
     assert found == expected
     (letter,) = rows_of(bootstrap, f"{topic}.dlq", 1)
-    said = b"the value is not Avro of the schema: there is no schema 3 among those that are given"
+    said = b"the value is not Avro of the schema: schema 3 is not among the schemas of this source"
     assert dict(letter.headers)["dlq.error"] == said
 
 

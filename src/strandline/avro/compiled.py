@@ -1,4 +1,4 @@
-"""The kernels as they run: compiled by numba where it is installed, as plain Python otherwise.
+"""The kernels: compiled by numba if it is installed, otherwise as plain Python.
 
 `strandline.client.columnar.compiled` does the same for record batches.
 """
@@ -45,7 +45,7 @@ class AvroKernels:
 
 @cache
 def kernels(compiled: bool | None = None) -> AvroKernels:
-    """The compiled kernels if numba is installed, or those that `compiled` chooses."""
+    """Returns the compiled kernels if numba is installed, or those that `compiled` selects."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     if not compiled:
@@ -54,7 +54,7 @@ def kernels(compiled: bool | None = None) -> AvroKernels:
 
     module = second_copy(plain_kernels)
     for name in _NAMES:
-        # Small functions are inlined: as calls they would cost more than their work, for an array is seven arguments.
+        # Small functions are inlined: a call would take longer than their work, because an array is seven arguments.
         compiler = njit(cache=True, nogil=True, forceinline=name not in _CALLED)
         setattr(module, name, compiler(getattr(module, name)))
     return AvroKernels(lambda array: array, module.decode_values, module.read_decimals)

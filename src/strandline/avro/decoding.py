@@ -4,7 +4,7 @@
     columns, errors = decoder.decode(values)
 
 A value that does not decode has null in every column, and its error in `errors`; the others are not affected. Bytes
-after the end of a value are an error too: they mean that it was written with another schema.
+after the end of a value are an error too: the value was written with another schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from strandline.avro.program import (
 )
 from strandline.avro.schema import RecordType
 
-# How words become a column of numpy, by the kind that was read.
+# The numpy type of a column of words, by the kind that was read.
 _WORDS: Final[dict[str, Any]] = {
     "boolean": lambda words: words.astype(np.bool_),
     "int": lambda words: words.astype(np.int32),
@@ -51,19 +51,19 @@ class AvroDecoder:
 
     @property
     def type(self) -> Any:
-        """The struct type of the columns."""
+        """Returns the struct type of the columns."""
         return self._program.root.type
 
     def decode(self, values: Any, *, skip: int = 0) -> tuple[Any, Any]:
-        """A struct column of the values after their first `skip` bytes, and a string column of errors. A null value
-        has null in both."""
+        """Returns a struct column of the values after their first `skip` bytes, and a string column of errors. A null
+        value has null in both."""
         rows = _Values(values, skip)
         errors = np.zeros(rows.count, np.int64)
         places = np.zeros(rows.count, np.int64)
         try:
             columns = self._run(rows, errors, places, checks_text=False)
         except pa.ArrowInvalid:
-            # Some text is not UTF-8. That is rare, so it is looked for where it is only now.
+            # Some text is not UTF-8. Its row is searched only now, because this is rare.
             errors[:] = 0
             columns = self._run(rows, errors, places, checks_text=True)
         return columns, self._errors(errors, places)
@@ -72,7 +72,7 @@ class AvroDecoder:
         program = self._program
         counts = np.full(program.columns, rows.count, np.int64)
         if program.depth_max:
-            # How many items there are is found out by a first walk, which writes nothing.
+            # A first walk counts the items and writes nothing.
             empty = _Columns(np.zeros(program.columns, np.int64), program.has_spans)
             self._walk(rows, empty, errors, places, writes=False, checks_text=checks_text)
             counts = empty.state[: program.columns]
@@ -115,7 +115,7 @@ class AvroDecoder:
 
 
 class _Values:
-    """A binary column as the kernels take it: the ends of the values, and the bytes of all of them."""
+    """A binary column in the form of the kernels: the ends of the values, and the bytes of all of them."""
 
     def __init__(self, values: Any, skip: int) -> None:
         self.skip = skip
@@ -135,7 +135,7 @@ class _Values:
             else values.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
         )
         for each in (self.ends, self.data, self.present):
-            each.flags.writeable = False  # so that the kernels are compiled for one kind of array only
+            each.flags.writeable = False  # so that the kernels are compiled for only one kind of array
 
 
 class _Columns:
@@ -146,7 +146,7 @@ class _Columns:
         self.starts = np.concatenate([[0], np.cumsum(counts * lanes)]).astype(np.int64)
         self.state = np.concatenate([self.starts[:-1], np.zeros(len(counts), np.int64)])
         self.room = counts.astype(np.int64)
-        # A kernel's views need something to look at, even where nothing is.
+        # A kernel's views need memory, even for no rows.
         self.words = np.empty(max(1, int(self.starts[-1])), np.int64)
         self.valid = np.empty(max(1, int(self.starts[-1])), np.uint8)
 
@@ -159,18 +159,18 @@ class _Columns:
         return self.words[start : start + self.room[column]]
 
     def validity_of(self, column: int) -> Any:
-        """The validity bits as Arrow has them; None if every row is valid."""
+        """Returns the validity bits in Arrow's format; None if every row is valid."""
         start = self.starts[column]
         valid = self.valid[start : start + self.room[column]]
         return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
     def items_of(self, column: int) -> int:
-        """The number of items that the lists of a column have in all."""
+        """Returns the number of items of all lists of a column."""
         return int(self.state[len(self.room) + column])
 
 
 class _ColumnAssembler:
-    """Builds Arrow's columns over the memory that the kernels have written."""
+    """Builds Arrow columns over the memory that the kernels have written."""
 
     def __init__(self, columns: _Columns, data: Any, avro_kernels: AvroKernels) -> None:
         self._columns = columns
@@ -229,8 +229,8 @@ class _ColumnAssembler:
         return pa.Array.from_buffers(of.type, rows, [bits, pa.py_buffer(np.ascontiguousarray(values))])
 
     def _spans(self, of: LeafColumn, rows: int, bits: Any) -> Any:
-        """A column of bytes or text. Positions never go back from row to row, so the values and the gaps between
-        them are the elements of one binary column, of which every second is taken."""
+        """Returns a column of bytes or text. Positions never go back from row to row, so the values and the gaps
+        between them are the elements of one binary column, of which every second one is used."""
         if rows == 0:
             return pa.array([], of.type)
         starts = self._columns.words_of(of.column)

@@ -1,7 +1,7 @@
 """The frame of an Avro value, which names the schema that it was written with: none, or a schema id before it.
 
-A producer with a schema registry writes a zero byte, four bytes of the schema's id there, and the value. The
-schemas by their ids are given; a registry client would fill the same mapping.
+A producer with a schema registry writes a zero byte, four bytes of the schema's id there, and the value. The caller
+passes the schemas by id; a registry client would fill the same mapping.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NO_FRAME: Final = -1
 
 
 def decoder_of(source: AvroSource) -> AvroDecoder | FramedDecoder:
-    """The decoder of a source. Raises AvroSchemaError and CannotResolveError."""
+    """Returns the decoder of a source. Raises AvroSchemaError and CannotResolveError."""
     reader = read_schema(json.loads(source.reader))
     if source.framed is not None:
         writers = {schema_id: read_schema(json.loads(text)) for schema_id, text in source.framed}
@@ -51,7 +51,7 @@ class FramedDecoder:
                 text = (
                     "the value does not begin with the number of a schema"
                     if schema_id == NO_FRAME
-                    else f"there is no schema {schema_id} among those that are given"
+                    else f"schema {schema_id} is not among the schemas of this source"
                 )
                 columns = pa.nulls(len(rows), self.type)
                 reasons = pc.if_else(mine.is_valid(), pa.scalar(text), pa.scalar(None, pa.string()))
@@ -67,7 +67,7 @@ class FramedDecoder:
 
 
 def schema_ids(values: Any) -> Any:
-    """The schema ids by row; NO_FRAME where there is none, and where the value is null."""
+    """Returns the schema id of each row; NO_FRAME for a value without one, and for null."""
     count = len(values)
     bits = np.int64 if pa.types.is_large_binary(values.type) else np.int32
     _, ends, data = values.buffers()
@@ -81,7 +81,7 @@ def schema_ids(values: Any) -> Any:
         return np.full(count, NO_FRAME, np.int64)
     bytes_ = np.frombuffer(data, np.uint8)
     starts = bounds[:-1] if is_framed.all() else np.where(is_framed, bounds[:-1], 0)
-    # Each byte but the first begins a number of four bytes: so one look for each row is enough.
+    # Every byte except the first begins a number of four bytes, so one lookup for each row is enough.
     numbers = np.ndarray(len(bytes_) - ID_BYTES, ">u4", bytes_, 1, (1,))
     ids = numbers[starts].astype(np.int64)
     return np.where(is_framed & (bytes_[starts] == 0), ids, NO_FRAME)

@@ -1,16 +1,16 @@
 """The walk over Avro's bytes, in the part of Python that numba compiles; without numba it runs as it stands.
 
-Avro has no marks between fields: only the schema says what the next byte is. So `program` compiles the schema into
-a list of instructions, and this carries them out for each value. An instruction is four numbers: the operation, the
-column to which the result is appended (-1: none, the value is only skipped), and two operands.
+Avro has no marks between fields: only the schema says what the next byte is. So `program` compiles the schema into a
+list of instructions, and this carries them out for each value. An instruction is four numbers: the operation, the
+column to which the result is appended (-1: none, the value is skipped), and two operands.
 
-A column is a stretch of `words` (64 bits each) and of `valid` (a byte each); `state` has the place of its next row.
-Text and bytes are not copied: a row has their position, and `room` further on their size. A list has the number of
-items before its end. Where the value is null, or does not decode, the same instructions run without reading and
-append nulls, so that all columns of a level have the same number of rows.
+A column is a range of `words` (64 bits each) and of `valid` (a byte each); `state` has the place of its next row. Text
+and bytes are not copied: a row has their position, and the word that is `room` later has their size. A list has the
+number of items before its end. Where the value is null, or does not decode, the same instructions run without reading
+and append nulls, so that all columns of a level have the same number of rows.
 
-Every read of foreign bytes is checked; compiled code checks no bounds of its own. All integers are signed and of 64
-bits, and none leaves them, so that Python's own give the same results.
+Every read of foreign bytes is checked; compiled code checks no bounds of its own. All integers are signed with 64 bits
+and do not overflow, so that Python's own integers give the same results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TRAILING_BYTES = 11
 
 ERRORS = {
     CUT_OFF: "the value ends too early",
-    BAD_SIZE: "a size that cannot be",
+    BAD_SIZE: "a size that is impossible",
     BAD_INT: "an int beyond 32 bits",
     BAD_BOOLEAN: "a boolean that is neither true nor false",
     BAD_BRANCH: "a branch that the union does not have",
@@ -58,7 +58,7 @@ ERRORS = {
     BAD_DECIMAL: "a decimal with more digits than its type has",
     BAD_TIME: "a time beyond 64 bits",
     NOT_NULL: "null, which the schema of the columns does not allow",
-    TRAILING_BYTES: "bytes behind the end of the value: it was written with another schema",
+    TRAILING_BYTES: "bytes after the end of the value: it was written with another schema",
 }
 
 INT32_MAX = 0x7FFFFFFF
@@ -68,7 +68,7 @@ LIMBS = 4  # of 32 bits, in a decimal
 
 
 def is_text(data: Any, p: Any, end: Any) -> Any:
-    """True if these bytes are UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF."""
+    """Returns True if these bytes are UTF-8: without overlong forms, surrogates, or characters beyond U+10FFFF."""
     while p < end:
         lead = data[p] & 0xFF
         p += 1
@@ -100,8 +100,8 @@ def is_text(data: Any, p: Any, end: Any) -> Any:
 
 
 def limb(data: Any, start: Any, size: Any, number: Any) -> Any:
-    """32 bits of a big-endian number of any size, counted from its end; the sign is extended before its beginning.
-    The highest limb of a decimal has its sign, the others are positive."""
+    """Returns 32 bits of a big-endian number of any size, counted from its end; before its beginning the sign is
+    extended. The highest limb of a decimal has its sign, the others are positive."""
     fill = 0xFF if size > 0 and data[start] & 0x80 else 0
     value = 0
     for at in range(4):
@@ -114,16 +114,16 @@ def limb(data: Any, start: Any, size: Any, number: Any) -> Any:
 
 
 def decimal_fits(data: Any, start: Any, size: Any, tables: Any, limits: Any) -> Any:
-    """True if a big-endian number lies between the two limits, each four limbs, the highest first."""
+    """Returns True if a big-endian number lies between two limits of four limbs each, the highest limb first."""
     fill = 0xFF if size > 0 and data[start] & 0x80 else 0
     for at in range(start, start + size - DECIMAL_BYTES_MAX):
         if data[at] & 0xFF != fill:
             return False
-    is_above = False  # of the lower limit, whatever follows
+    is_above = False  # above the lower limit, whatever the following limbs are
     is_below = False
     for at in range(LIMBS):
         value = limb(data, start, size, LIMBS - 1 - at)
-        # More than 16 bytes: their sign is in the bytes before, and the highest limb must agree with it.
+        # In numbers of more than 16 bytes the sign is in the bytes before, and the highest limb must have the same.
         if at == 0 and size > DECIMAL_BYTES_MAX and (value < 0) != (fill == 0xFF):
             return False
         lower = tables[limits + at]
@@ -156,7 +156,7 @@ def append(column: Any, word: Any, is_there: Any, state: Any, words: Any, valid:
 def append_null(
     op: Any, column: Any, p: Any, state: Any, room: Any, words: Any, valid: Any, writes: Any
 ) -> Any:
-    """Appends the null of an instruction without reading. Sizes of bytes are 0, and positions do not go back."""
+    """Appends the null of an instruction without reading. Its size is 0, and its position does not go back."""
     if op == LIST:
         append(column, state[len(room) + column], 0, state, words, valid, writes)
     elif op in (BYTES, FIXED, DECIMAL):
@@ -169,7 +169,7 @@ def append_null(
 
 
 def next_block(data: Any, p: Any, end: Any) -> Any:
-    """The number of items that follow, and the position after it, or a negative error. 0 ends a list."""
+    """Returns the number of items that follow and the position after it, or a negative error. 0 ends a list."""
     count, p = read_varint(data, p, end)
     if p < 0:
         return 0, -CUT_OFF
@@ -182,14 +182,14 @@ def next_block(data: Any, p: Any, end: Any) -> Any:
             return 0, -CUT_OFF
         if size < 0 or size > end - p:
             return 0, -BAD_SIZE
-    # Every item has a byte at least.
+    # Every item has at least one byte.
     if count > end - p:
         return 0, -BAD_SIZE
     return count, p
 
 
 def read_fixed_bits(data: Any, p: Any, size: Any) -> Any:
-    """The number in four or eight little-endian bytes; of eight, a signed one."""
+    """Returns the number in four or eight little-endian bytes; with eight it is signed."""
     low = (data[p] & 0xFF) | ((data[p + 1] & 0xFF) << 8)
     low |= ((data[p + 2] & 0xFF) << 16) | ((data[p + 3] & 0xFF) << 24)
     if size == 4:
@@ -202,7 +202,7 @@ def read_fixed_bits(data: Any, p: Any, size: Any) -> Any:
 
 
 def read_number(data: Any, p: Any, end: Any, op: Any, first: Any, tables: Any) -> Any:
-    """A value that fits into a word, and the position after it, or a negative error."""
+    """Returns a value that fits into a word, and the position after it, or a negative error."""
     if op in (FLOAT, DOUBLE):
         size = 4 if op == FLOAT else 8
         if size > end - p:
@@ -231,7 +231,7 @@ def read_number(data: Any, p: Any, end: Any, op: Any, first: Any, tables: Any) -
 
 
 def read_span(data: Any, p: Any, end: Any, op: Any, first: Any, second: Any, tables: Any, checks: Any) -> Any:
-    """The position of bytes, text, a fixed or a decimal, their size, and 0 or an error."""
+    """Returns the position and size of bytes, text, a fixed or a decimal, and 0 or an error."""
     size = first if op == FIXED else second if op == DECIMAL else -1
     if size < 0:
         size, p = read_varint(data, p, end)
@@ -344,9 +344,9 @@ def decode_values(
     writes: Any,
     checks: Any,
 ) -> Any:
-    """Appends a row for each value without its first `skip` bytes. A row that is not `present`, or has an error by
-    now, is null. Without `writes` rows are only counted. `output` is state, room, a stack for lists, words and
-    valid. Returns the number of rows with errors."""
+    """Appends a row for each value without its first `skip` bytes. A row that is not `present`, or already has an
+    error, is null. Without `writes` rows are only counted. `output` is state, room, a stack for lists, words and valid.
+    Returns the number of rows with errors."""
     everything = len(code) // WIDTH
     state = output[0]
     failed = 0

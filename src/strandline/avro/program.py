@@ -1,8 +1,8 @@
 """Compiles schemas into instructions for `kernels`, and describes the columns that these produce.
 
 Values are read by their writer's schema and become columns of the reader's, by Avro's rules of schema resolution:
-fields are matched by name or alias, those that only the writer has are skipped, those that only the reader has get
-their defaults, numbers are widened, symbols are matched by name.
+fields are matched by name or alias, fields of only the writer are skipped, fields of only the reader get their
+defaults, numbers are widened, symbols are matched by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from strandline.avro.schema import (
     UnionType,
 )
 
-# By the writer's kind, the kinds that the reader may have besides the same.
+# By the writer's kind, the other kinds that the reader may have.
 _WIDENED: Final = {
     "int": ("long", "float", "double"),
     "long": ("float", "double"),
@@ -53,7 +53,7 @@ _PLAIN: Final = {
     "string": pa.string(),
     "fixed": pa.binary(),
 }
-# Times of the day stay numbers: Spark's own type for them is young, and off by default.
+# Times of the day stay numbers: Spark's own type for them is new, and off by default.
 _LOGICAL: Final = {
     "date": pa.date32(),
     "timestamp-millis": pa.timestamp("us", tz="UTC"),
@@ -70,7 +70,7 @@ class CannotResolveError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeafColumn:
-    """A column of single values. `read_as` is the kind of the words of the column; `symbols` are those of an enum."""
+    """A column of single values. `read_as` is the kind of its words; `symbols` are those of an enum."""
 
     column: int
     type: Any
@@ -115,13 +115,13 @@ class Program:
     tables: tuple[int, ...]
     names: tuple[str, ...]
     columns: int
-    has_spans: tuple[bool, ...]  # by column, whether rows have a size too
+    has_spans: tuple[bool, ...]  # by column: True if rows have a size too
     depth_max: int
     root: StructColumn
 
 
 def arrow_type(of: AvroType) -> Any:
-    """The Arrow type of a column with this Avro type."""
+    """Returns the Arrow type of a column with this Avro type."""
     match of:
         case PrimitiveType(logical="decimal"):
             return pa.decimal128(of.precision, of.scale)
@@ -140,7 +140,7 @@ def arrow_type(of: AvroType) -> Any:
 
 
 def compile_program(writer: RecordType, reader: RecordType | None = None) -> Program:
-    """The program that reads values of the writer as columns of the reader. Raises CannotResolveError."""
+    """Returns the program that reads values of the writer as columns of the reader. Raises CannotResolveError."""
     return _ProgramCompiler().compile(writer, reader or writer)
 
 
@@ -177,7 +177,7 @@ class _ProgramCompiler:
         self._has_spans.append(has_spans)
         return len(self._has_spans) - 1
 
-    # Types. With a reader of None the value is skipped.
+    # Types. If the reader is None, the value is skipped.
 
     def _type(self, writer: AvroType, reader: AvroType | None, name: str, depth: int) -> OutputColumn:
         if isinstance(writer, UnionType):
@@ -345,7 +345,7 @@ def _default(of: RecordField, name: str) -> ConstantColumn:
 
 
 def _plain_value(value: Any, of: AvroType) -> Any:
-    """A default from its JSON form in the form that pyarrow takes."""
+    """Returns a default in the form that pyarrow expects, from its JSON form."""
     match of:
         case UnionType():
             return None if value is None else _plain_value(value, of.inner)

@@ -1,8 +1,7 @@
 """An Avro schema as values: parsed from its JSON, checked, with names resolved.
 
-Columns have one type each, so two things that Avro has are refused here: a type within itself, and a union of
-anything but one type and null. An error has its path through the JSON, from which a reader of files computes a
-line.
+A column has one type, so two constructs of Avro are refused here: recursive types, and unions of anything but one type
+and null. An error has its path through the JSON, from which a reader of files computes a line.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-DECIMAL_DIGITS_MAX: Final = 38  # of Arrow's decimal128, and of Spark's
-# By logical type, the types that it may stand on. Others are ignored, as Avro demands.
+DECIMAL_DIGITS_MAX: Final = 38  # the limit of Arrow's decimal128, and of Spark
+# By logical type, the types that it may annotate. Others are ignored, as Avro requires.
 _LOGICAL: Final = {
     "date": ("int",),
     "decimal": ("bytes", "fixed"),
@@ -29,7 +28,7 @@ _LOGICAL: Final = {
 }
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 _SIMPLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FIXED_BYTES_MAX: Final = 1 << 20  # a larger one is a slip of the pen
+_FIXED_BYTES_MAX: Final = 1 << 20  # a larger size is surely a mistake
 
 JsonPath = tuple[str | int, ...]
 """Keys and indexes from the root of the JSON to a place in it."""
@@ -61,7 +60,7 @@ class PrimitiveType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnumType:
-    """A type whose values are symbols of a list."""
+    """A type whose values are symbols from a list."""
 
     symbols: tuple[str, ...]
     default: str | None = None
@@ -76,7 +75,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapType:
-    """A map from text."""
+    """A map whose keys are text."""
 
     values: AvroType
 
@@ -115,8 +114,8 @@ AvroType = PrimitiveType | EnumType | ArrayType | MapType | UnionType | RecordTy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AvroSource:
-    """The schemas of a column of values, as JSON. `reader` is that of the columns; `writer` that of the values if
-    it is another one, or `framed` all of those by their ids if values begin with one."""
+    """The schemas of a column of values, as JSON. `reader` is the schema of the columns. `writer` is that of the values
+    if it differs; `framed` has all schemas by id if values begin with a schema id."""
 
     reader: str
     writer: str | None = None
@@ -134,8 +133,8 @@ class AvroSource:
 
 
 def read_schema(node: object, imported: Sequence[object] = ()) -> RecordType:
-    """The schema of this JSON. One that is no record becomes a record with the single field `value`, whose bytes
-    are the same. `imported` has the JSON of schemas whose types it may name, each after those that it needs itself.
+    """Returns the schema of this JSON. A schema that is no record becomes a record with the single field `value`, whose
+    bytes are the same. `imported` has the JSON of schemas whose types it may name, each after those that it needs.
     Raises AvroSchemaError."""
     parser = _SchemaParser()
     for each in imported:
@@ -149,7 +148,7 @@ def read_schema(node: object, imported: Sequence[object] = ()) -> RecordType:
 
 
 def bytes_min(of: AvroType) -> int:
-    """The fewest bytes that a value takes."""
+    """Returns the smallest number of bytes of a value."""
     match of:
         case PrimitiveType(kind="null"):
             return 0
@@ -165,7 +164,7 @@ def bytes_min(of: AvroType) -> int:
 
 
 class _SchemaParser:
-    """Parses one schema; it knows the types that were named so far."""
+    """Parses one schema, and remembers the types that were named so far."""
 
     def __init__(self) -> None:
         self._named: dict[str, AvroType] = {}
@@ -231,7 +230,7 @@ class _SchemaParser:
         parsed = self.read(node[key], (*path, key), namespace)
         # Otherwise a few bytes could stand for any number of rows.
         if key == "items" and bytes_min(parsed) == 0:
-            raise AvroSchemaError((*path, key), "an array of what takes no bytes")
+            raise AvroSchemaError((*path, key), "an array of items that take no bytes")
         return parsed
 
     def _record(self, node: Mapping[str, Any], path: JsonPath, namespace: str) -> RecordType:

@@ -1,1 +1,1 @@
-"""Kafka's bytes: messages, records and batches, one version-free class each."""
+"""Kafka's formats: messages, records and batches, with one class for all versions of a message."""

@@ -1,7 +1,7 @@
 """Encode and decode messages: `decode(cls, version, bytes)` and `encode(message, version)`.
 
-Codecs are compiled per (message, version) on first use and kept in this process-wide table, which holds no state of
-any node: it is a pure function's memory.
+Codecs are compiled per (message, version) on first use and stay in this table of the process. It holds no state of any
+node; it is the cache of a pure function.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _encoders: dict[tuple[type[Struct], int], Encoder] = {}
 
 
 def decode_from(cls: type[T], version: int, data: Any, position: int) -> tuple[T, int]:
-    """The message at `position` and the position after it."""
+    """Returns the message at `position` and the position after it."""
     found = _decoders.get((cls, version))
     if found is None:
         _check_version(cls, version)
@@ -59,7 +59,7 @@ def encode_into(message: Struct, version: int, out: bytearray) -> None:
     try:
         encoder(type(message), version)(message, out)
     except struct_error as error:
-        # A number that its field has no room for, or a string longer than its length can say.
+        # A number that does not fit its field, or a string that is too long for its length field.
         raise EncodeError(f"{type(message).__name__} version {version}: {error}") from error
 
 

@@ -1,12 +1,11 @@
 """Compiles a message class and one version into a decoder and an encoder.
 
-The generated code is straight-line Python: runs of fixed-size fields become one `struct` call, everything that the
-version does not have is decided here and not at run time. Compiling one message takes about a millisecond and
-happens on its first use.
+The generated code is straight-line Python: runs of fixed-size fields become one `struct` call, fields that the version
+does not have are left out here and not at run time. Compiling one message takes about a millisecond and happens on its
+first use.
 
 Limits (Apache Kafka 4.4 refuses the same): an array of more than ARRAY_LENGTH_MAX elements and a tag section of more
-than TAG_COUNT_MAX fields are refused before anything is allocated; a length that exceeds the bytes that are there is
-refused likewise.
+than TAG_COUNT_MAX fields are refused before anything is allocated; and so is a length that exceeds the remaining bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from strandline.wire.schema import Field, FieldType, Response, Struct
 
 ARRAY_LENGTH_MAX = 1_000_000
 TAG_COUNT_MAX = 10_000
-# What the older form of a text can hold; Kafka reads no longer ones in the newer form either.
+# The largest text in the older form; Kafka reads no longer ones in the newer form either.
 _STRING_BYTES_MAX = 0x7FFF
 
 Decoder = Callable[[Any, int], tuple[Any, int]]
@@ -28,11 +27,11 @@ Encoder = Callable[[Any, bytearray], None]
 
 
 class DecodeError(ValueError):
-    """Bytes that are not a valid message; the connection they came from is closed."""
+    """Bytes that are not a valid message; their connection is closed."""
 
 
 class EncodeError(ValueError):
-    """A value that the version cannot carry."""
+    """A value that the version of the message cannot carry."""
 
 
 def read_uvarint(b: Any, p: int) -> tuple[int, int]:
@@ -49,7 +48,7 @@ def read_uvarint(b: Any, p: int) -> tuple[int, int]:
 
 
 def skip_tags(b: Any, p: int) -> int:
-    """The position behind a section of tagged fields, none of which matters to the caller."""
+    """Returns the position after a section of tagged fields that the caller does not need."""
     count = b[p]
     p += 1
     if count > 127:
@@ -95,7 +94,7 @@ def _refuse_null(what: str) -> None:
 
 
 class _Source:
-    """Lines of generated code with the names they refer to."""
+    """Lines of generated code, with the objects that their names refer to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -123,7 +122,7 @@ class _Source:
         self.lines.append("    " * depth + text)
 
     def begin(self) -> list[str]:
-        """Starts a function; the one around it is set aside until `end`."""
+        """Begins a function; the function around it is interrupted until `end`."""
         outer, self.lines = self.lines, []
         return outer
 
@@ -149,7 +148,7 @@ def _is_compact(f: Field, cls_flexible: bool, version: int) -> bool:
 
 
 def _plain_runs(fields: list[Field]) -> list[list[Field]]:
-    """Splits fields into runs that one `struct` call handles, and single others."""
+    """Splits fields into runs that one `struct` call handles, and single other fields."""
     runs: list[list[Field]] = []
     for f in fields:
         if f.type.code and runs and runs[-1][0].type.code:
@@ -268,7 +267,7 @@ def _decode_struct(
     function = _decoder_function(source, cls, version, flexible)
     if nullable:
         source.add(depth, "n = b[p]; p += 1")
-        # Null is -1, and 0 in a tagged field; what is there begins with 1.
+        # Null is -1, and 0 in a tagged field; a present value begins with 1.
         source.add(depth, f"if n == 255 or n == 0: {target} = None")
         source.add(depth, f"else: {target}, p = {function}(b, p)")
     else:
@@ -284,7 +283,7 @@ def _decode_array(
     target: str,
     label: str,
 ) -> None:
-    # Every element takes at least one byte, so a count beyond what is left is a lie.
+    # Every element takes at least one byte, so a count above the number of remaining bytes is wrong.
     source.add(depth, f"if n > {ARRAY_LENGTH_MAX} or n > E - p: refuse_length({label!r}, n, E - p)")
     if isinstance(element, FieldType) and element.code and element.name not in ("uuid", "bool"):
         source.add(depth, f"if n * {element.size} > E - p: refuse_length({label!r}, n, E - p)")
@@ -322,7 +321,7 @@ def _decode_tags(source: _Source, tagged: list[Field], version: int) -> None:
 
 def compile_encoder(cls: type[Struct], version: int) -> Encoder:
     source = _Source()
-    # An older client is told what its version can say; a request must not lose a part of its meaning.
+    # A response of an older version leaves out what it cannot carry; a request must not lose a part of its meaning.
     source.refuses_what_does_not_fit = not issubclass(cls, Response)
     entry = _encoder_function(source, cls, version, version in cls.FLEXIBLE)
     encode: Encoder = source.compile(f"encode {cls.__name__} v{version}")[entry]

@@ -21,30 +21,31 @@ ZSTD: Final = 4
 NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 CODES: Final = {name: code for code, name in enumerate(NAMES)}
 
-# What one batch may grow to. Kafka has no such bound; a batch of 1 MB that inflates to more is an attack on memory.
+# The largest inflated size of a batch. Kafka has no such limit; a batch of 1 MB that inflates to more is an attack on
+# memory.
 DECOMPRESSED_BYTES_MAX: Final = 256 * 1024 * 1024
 
 _XERIAL_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_CHUNK_BYTES: Final = 32 * 1024
-# Three bytes of snappy copy 64 at the most: a block that says more lies, and would have memory reserved.
+# Three bytes of snappy copy 64 bytes at most: a block that announces more is wrong, and must not get memory.
 _SNAPPY_RATIO_MAX: Final = 22
 
-# A zstd frame may leave out how large it becomes; Java's do. Then this much is tried: memory beyond a megabyte comes
-# again from the system each time, so that larger ones are not given more than they are likely to need.
+# A zstd frame need not have its inflated size; Java's frames do not. Then this size is tried first: memory beyond a
+# megabyte comes from the system each time, so larger frames should not get more than they are likely to need.
 _UNSAID_BYTES: Final = 64 * 1024
 _UNSAID_RATIO: Final = 32
 _UNSAID_LARGE: Final = 1024 * 1024
 _UNSAID_RATIO_LARGE: Final = 10
 
-# What the codecs say when the buffer is full; anything else that goes wrong is the data's fault.
+# The message of the codecs for a full buffer; any other error is caused by the data.
 _NO_ROOM: Final = "failed to write whole buffer"
 
 # Kafka's defaults for compression.gzip.level (-1 means zlib's 6), lz4.level and zstd.level.
 DEFAULT_LEVELS: Final = {GZIP: 6, LZ4: 9, ZSTD: 3}
 
 
-# Of zstd. Whoever takes one has it alone: it is not made for two threads at a time.
+# The zstd decoders. A thread takes one out of the list, because two threads must not use it at a time.
 _free_decoders: list[Any] = []
 
 
@@ -53,11 +54,11 @@ class CompressionError(ValueError):
 
 
 class TooManyBytes(CompressionError):
-    """A stream that inflates to more bytes than are allowed."""
+    """A stream that inflates to more than the allowed bytes."""
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    import cramjam  # on first use: a broker that recompresses nothing never loads it
+    import cramjam  # imported on first use: a broker that recompresses nothing never needs it
 
     if codec == NONE:
         return bytes(data)
@@ -96,8 +97,8 @@ def decompress(codec: int, data: Buffer, bytes_max: int = DECOMPRESSED_BYTES_MAX
 
 
 def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
-    """One frame, by a decoder that is kept for the next; ADR 27. None where the package is not installed, or the frame
-    not what it takes: then cramjam tries, and says what is wrong."""
+    """Inflates one frame with a decoder that is reused for the next (ADR 27). Returns None if the package is not
+    installed or cannot inflate the frame: then cramjam tries, and raises the error."""
     zstandard = _zstandard()
     if zstandard is None:
         return None
@@ -123,8 +124,8 @@ def _decompress_zstd(data: Buffer, bytes_max: int) -> bytes | None:
 
 
 def _is_one_frame(zstandard: Any, data: memoryview) -> bool:
-    """Whether nothing stands after the first frame, which decoders say only of frames that say their size: its blocks
-    are counted (RFC 8878, section 3.1.1)."""
+    """Returns True if nothing follows the first frame. Decoders know that only for frames with a size, so this follows
+    the blocks (RFC 8878, section 3.1.1)."""
     position = zstandard.frame_header_size(data)
     while position < len(data):
         block = int.from_bytes(data[position : position + 3], "little")
@@ -145,7 +146,7 @@ def _zstandard() -> Any:
 
 
 def _decompress_bounded(module: Any, data: Buffer, bytes_max: int) -> bytes:
-    """Into a buffer of a likely size first, then into larger ones for as long as only room is missing."""
+    """Inflates into a buffer of a likely size first, and then into larger ones as long as the buffer is full."""
     import cramjam
 
     size = min(bytes_max, 64 * 1024 + 8 * len(data))

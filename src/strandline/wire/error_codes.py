@@ -1,4 +1,4 @@
-"""The error codes in a response, wherever its class has them."""
+"""The error codes in a response, at all levels of its fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from strandline.wire.schema import Message, Struct
 
 
 def error_codes(message: Message) -> list[int]:
-    """Every error code of a response that is not 0, in the order of its fields."""
+    """Returns every error code of a response that is not 0, in the order of its fields."""
     found: list[int] = []
     _collect(message, type(message), found)
     return found
@@ -30,7 +30,7 @@ def _collect(value: Any, cls: type[Struct], found: list[int]) -> None:
 
 @cache
 def _places(cls: type[Struct]) -> tuple[bool, tuple[tuple[str, type[Struct]], ...]]:
-    """Whether a class has an error code of its own, and the fields with classes that have one somewhere."""
+    """Returns whether a class has an error code, and its fields with classes that have one at some level."""
     has_code = any(field.name == "error_code" for field in cls.FIELDS)
     inner = []
     for field in cls.FIELDS:

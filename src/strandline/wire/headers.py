@@ -1,7 +1,7 @@
-"""The headers around every request and response, and which of their versions goes with what.
+"""The headers of requests and responses, and their versions.
 
-A response to ApiVersions always has header version 0, so that a client which guessed a version too high can still
-read the response (KIP-511).
+A response to ApiVersions always has header version 0, so that a client with too high a version can still read the
+response (KIP-511).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def response_header_version(api_key: int, flexible: Versions, api_version: int) 
 def write_request_header(
     flexible: Versions, api_key: int, api_version: int, correlation_id: int, client_id: bytes
 ) -> bytes:
-    """A RequestHeader by hand: every request has one."""
+    """Encodes a RequestHeader by hand, because every request has one."""
     try:
         head = _REQUEST.pack(api_key, api_version, correlation_id, len(client_id)) + client_id
     except struct_error as error:
@@ -54,7 +54,7 @@ def write_request_header(
 def read_response_header(
     api_key: int, flexible: Versions, api_version: int, frame: Buffer
 ) -> tuple[int, int]:
-    """The correlation id in front of a response, and where the response itself begins."""
+    """Returns the correlation id of a response, and the position after the header."""
     try:
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame, 0)
         if response_header_version(api_key, flexible, api_version) == 0:

@@ -1,7 +1,7 @@
-"""The compiled kernel, a distribution of its own (`pip install 'strandline[fast]'`), where it is installed and fits.
+"""The compiled kernel, a distribution of its own (`pip install 'strandline[fast]'`), if it is installed and fits.
 
-`KERNEL` is its module, or None: then the same rules run in Python. `NOTE` says in one line why it is None, for a node
-to log when it starts.
+`KERNEL` is its module, or None: then the same rules run in Python. `NOTE` says in one line why it is None; a node logs
+it when it starts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-# The form of the kernel's calls. Another number is another form, and the kernel is not used.
+# The version of the kernel's interface. A kernel with another number is not used.
 KERNEL_ABI: Final = 1
 
 _COST = "records are checked in Python, about 2 microseconds each where the kernel takes 0.01"
@@ -17,7 +17,7 @@ _ADVICE = "`pip install 'strandline[fast]'` brings the kernel"
 
 
 def load(module_name: str = "strandline_kernel") -> tuple[Any, str]:
-    """The kernel's module and an empty note, or None and the reason."""
+    """Returns the kernel's module and an empty note, or None and the reason."""
     try:
         kernel = import_module(module_name)
         found = kernel.ABI

@@ -5,8 +5,8 @@
     base sequence int32 | record count int32 | records
 
 The CRC (Castagnoli) covers everything from the attributes on, so a leader writes base offset and leader epoch into a
-batch without touching the rest. Brokers look at headers; only what asks for keys, values or single timestamps
-decodes records.
+batch without touching the rest. Brokers read headers; records are only decoded for their keys, values or single
+timestamps.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from strandline.wire import compression
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = HEADER.size
 assert HEADER_BYTES == 61
-# The same in two parts: the CRC is the last field of the first, and computed over the second and what follows.
+# The header in two parts: the CRC is the last field of the first, and covers the second part and the records.
 _NOT_COVERED: Final = Struct(">qiibI")
 _COVERED: Final = Struct(">hiqqqhii")
 _COVERED_FROM: Final = 5
 assert _NOT_COVERED.size + _COVERED.size == HEADER_BYTES
-LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` itself does not count
-_EMPTY_LENGTH: Final = HEADER_BYTES - LOG_OVERHEAD_BYTES  # of a batch without records
+LOG_OVERHEAD_BYTES: Final = 12  # base offset and length, which `length` does not count
+_EMPTY_LENGTH: Final = HEADER_BYTES - LOG_OVERHEAD_BYTES  # the length of a batch without records
 LENGTH_POSITION: Final = 8
 EPOCH_POSITION: Final = 12
 MAGIC_POSITION: Final = 16
@@ -122,7 +122,7 @@ class Record(NamedTuple):
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """Sequences run from 0 to 2^31 - 1 and wrap to 0."""
+    """Returns the sequence that is `count` after this one; sequences run from 0 to 2^31 - 1 and wrap to 0."""
     return (sequence + count) & 0x7FFFFFFF
 
 
@@ -133,12 +133,13 @@ def read_header(data: Buffer, position: int = 0) -> BatchHeader:
 
 
 def checksum(batch: memoryview) -> int:
-    """The CRC that the header of this whole batch should have."""
+    """Returns the CRC that the header of this whole batch should have."""
     return crc32c(batch[ATTRIBUTES_POSITION:])
 
 
 def headers_in(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each complete batch; a cut-off tail ends the walk, as clients expect of a fetch."""
+    """Yields position and header of each complete batch; a batch that is cut off ends the walk, as clients expect of a
+    fetch."""
     position = 0
     end = len(data)
     while end - position >= HEADER_BYTES:
@@ -152,7 +153,7 @@ def headers_in(data: Buffer) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def read_varint(b: Buffer, p: int) -> tuple[int, int]:
-    """A zigzag varint and the position after it."""
+    """Returns a zigzag varint and the position after it."""
     byte = b[p]
     p += 1
     value = byte & 0x7F
@@ -184,7 +185,7 @@ def varint(value: int) -> bytes:
 
 
 def body_of(header: BatchHeader, batch: memoryview) -> Buffer:
-    """The bytes of a batch's records, decompressed; those of an uncompressed batch are not copied."""
+    """Returns the bytes of a batch's records, decompressed; those of an uncompressed batch are not copied."""
     body = batch[HEADER_BYTES:]
     try:
         return body if header.codec == compression.NONE else compression.decompress(header.codec, body)
@@ -193,7 +194,7 @@ def body_of(header: BatchHeader, batch: memoryview) -> Buffer:
 
 
 def records_in(batch: Buffer) -> list[Record]:
-    """Every record of one batch, decompressed. Raises CorruptBatch where the contents do not fit the header."""
+    """Returns every record of one batch, decompressed. Raises CorruptBatch if the contents do not fit the header."""
     view = memoryview(batch)
     header = read_header(view)
     body = view[HEADER_BYTES : header.size]
@@ -206,7 +207,7 @@ def records_in(batch: Buffer) -> list[Record]:
 
 def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
     if header.record_count < 0:
-        raise CorruptBatch(f"a batch with {header.record_count} records")
+        raise CorruptBatch(f"the batch counts {header.record_count} records")
     found: list[Record] = []
     p = 0
     previous_delta = -1
@@ -231,7 +232,7 @@ def _decode_records(header: BatchHeader, data: bytes) -> list[Record]:
             raise CorruptBatch(f"a record's timestamp of {timestamp}")
         found.append(Record(header.base_offset + offset_delta, timestamp, key, value, headers))
     if p != len(data):
-        raise CorruptBatch(f"{len(data) - p} bytes behind the last record")
+        raise CorruptBatch(f"{len(data) - p} bytes follow the last record")
     return found
 
 
@@ -302,7 +303,7 @@ def build_batch(
     base_sequence: int = NO_SEQUENCE,
     compression_level: int | None = None,
 ) -> bytes:
-    """A batch of these records, whose offsets are kept; the codec is in `attributes`."""
+    """Returns a batch of these records, which keep their offsets; the codec is in `attributes`."""
     records = list(records)
     first = records[0].offset if base_offset is None else base_offset
     last = records[-1].offset if last_offset is None else last_offset
@@ -338,13 +339,13 @@ def _varint_table() -> list[bytes]:
     return [varint(value) for value in range(_TABLED)]
 
 
-# Lengths and deltas of small records: most varints that are ever written.
+# The varints of small lengths and deltas, which are most of those that are written.
 _TABLED: Final = 1024
 _VARINTS: Final = _varint_table()
 
 
 def small_records(pairs: Iterable[tuple[bytes, bytes | None]]) -> list[bytes]:
-    """Keys and values as the records of a batch with one timestamp, from offset 0 on."""
+    """Returns keys and values as records of a batch with one timestamp, from offset 0 on."""
     parts = []
     table = _VARINTS
     for number, (key, value) in enumerate(pairs):
@@ -371,7 +372,7 @@ def batch_of(
     producer_epoch: int = NO_PRODUCER_EPOCH,
     is_transactional: bool = False,
 ) -> tuple[bytes, BatchHeader]:
-    """A batch of so many records that are bytes already, with its header."""
+    """Returns a batch of encoded records, and its header."""
     body = b"".join(records)
     if codec:
         body = compression.compress(codec, body, None)
@@ -396,12 +397,13 @@ def batch_of(
 def build_small_batch(
     pairs: Iterable[tuple[bytes, bytes | None]], timestamp: int, codec: int = compression.NONE
 ) -> tuple[bytes, BatchHeader]:
-    """A batch of keys and values with one timestamp and offsets from 0; the same bytes as `build_batch`, sooner."""
+    """Returns a batch of keys and values with one timestamp and offsets from 0: the same bytes as `build_batch`,
+    faster."""
     records = small_records(pairs)
     return batch_of(records, len(records), timestamp, codec)
 
 
 def seal(header: BatchHeader, body: Buffer) -> bytes:
-    """Header and body as bytes, with the CRC computed."""
+    """Returns header and body as bytes, with the CRC."""
     covered = _COVERED.pack(*header[_COVERED_FROM:]) + body
     return _NOT_COVERED.pack(*header[: _COVERED_FROM - 1], crc32c(covered)) + covered

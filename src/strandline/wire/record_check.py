@@ -1,4 +1,4 @@
-"""The check of a batch's records against its header, as Apache Kafka's LogValidator makes it before an append.
+"""The check of a batch's records against its header: Apache Kafka's LogValidator.
 
 1. The header's record count is not negative, and not more than its offsets have room for.
 2. The codec's stream is whole, nothing stands after it, and it inflates to no more than the limits allow.
@@ -8,8 +8,8 @@
    records as offsets, they are therefore 0, 1, 2 and so on.
 5. The header counts every record, and nothing stands after the last one.
 
-The CRC is the caller's. These rules are written twice: here, and in `native/` for installations that have the compiled
-kernel, which takes a hundredth of the time. Property tests hold the two together. `check` is whichever is there.
+The caller checks the CRC. These rules are written twice: here, and in `native/` for installations with the compiled
+kernel, which takes a hundredth of the time. Property tests compare the two. `check` uses the kernel if it is installed.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from strandline.wire.record_batch import (
     read_header,
 )
 
-# Length, attributes, two deltas, two lengths and a count, of one byte each.
+# A record has at least length, attributes, two deltas, two lengths and a count, of one byte each.
 RECORD_BYTES_MIN: Final = 7
-# Headers of a record have two lengths, of one byte each.
+# A header of a record has at least two lengths, of one byte each.
 _RECORD_HEADER_BYTES_MIN: Final = 2
-# Kafka bounds neither. Its socket.request.max.bytes lets no batch of more than 100 MB in that is not compressed ...
+# Kafka limits neither of these. Its socket.request.max.bytes refuses uncompressed batches of more than 100 MB, and
+# librdkafka's batch.num.messages, the largest such setting of clients, allows a million records.
 INFLATED_BYTES_MAX: Final = 100 * 1024 * 1024
-# ... and librdkafka's batch.num.messages, the largest that clients have, allows a million records.
+# See above.
 RECORD_COUNT_MAX: Final = 1_000_000
 
 _INT64_MAX: Final = (1 << 63) - 1
@@ -93,34 +94,34 @@ _SENTENCES: Final = {
 
 
 class Limits(NamedTuple):
-    """How much one check may take on."""
+    """The limits of one check."""
 
     inflated_bytes_max: int = INFLATED_BYTES_MAX
     record_count_max: int = RECORD_COUNT_MAX
 
 
-# For what is in a log already: it was let in by other limits, or by Apache Kafka, which has none.
+# The limits for batches of a log: they were accepted under other limits, or by Apache Kafka, which has none.
 STORED: Final = Limits(compression.DECOMPRESSED_BYTES_MAX, 0x7FFFFFFF)
 
 
 class RecordVerdict(NamedTuple):
-    """The result of a check. Timestamps are those of the records, whatever the header says."""
+    """The result of a check. Timestamps are those of the records, not of the header."""
 
     fault: int
     record: int = -1  # number of the record at fault; -1 if the fault is not in one record
-    max_timestamp: int = NO_TIMESTAMP  # as Kafka counts it: -1 at least
-    min_timestamp: int = _INT64_MAX  # of those that have one
+    max_timestamp: int = NO_TIMESTAMP  # at least -1, as in Kafka
+    min_timestamp: int = _INT64_MAX  # among the records with a timestamp
     keyless_count: int = 0
     inflated_bytes: int = 0
 
     def sentence(self) -> str:
-        """The fault in words."""
+        """Returns the fault in words."""
         where = f" (record {self.record})" if self.record >= 0 else ""
         return f"{_SENTENCES[RecordFault(self.fault)]}{where}"
 
 
 def check(batch: Buffer, limits: Limits = STORED) -> RecordVerdict:
-    """The verdict on one whole batch, by the kernel where it is installed."""
+    """Returns the verdict on one whole batch, by the kernel if it is installed."""
     if KERNEL is not None:
         return RecordVerdict._make(KERNEL.check(batch, *limits))
     return check_in_python(batch, limits)
@@ -139,7 +140,7 @@ class _BrokenRule(Exception):
 
 
 def check_in_python(batch: Buffer, limits: Limits = STORED) -> RecordVerdict:
-    """The same verdict without the kernel."""
+    """Returns the same verdict without the kernel."""
     if len(batch) < HEADER_BYTES:
         return RecordVerdict(RecordFault.HEADER)
     header = read_header(batch)
@@ -150,7 +151,7 @@ def check_in_python(batch: Buffer, limits: Limits = STORED) -> RecordVerdict:
         return RecordVerdict(RecordFault.TOO_MANY_RECORDS)
     body = memoryview(batch)[HEADER_BYTES:]
     if count == 0:
-        # Compaction leaves such headers, and nothing after them.
+        # Compaction leaves such headers, without records.
         return RecordVerdict(RecordFault.BYTES_LEFT if body else RecordFault.NONE)
     if header.codec == compression.NONE:
         data = bytes(body)
@@ -179,7 +180,7 @@ def _inflated(codec: int, body: memoryview, bytes_max: int) -> bytes:
 
 
 def _inflated_members(body: Buffer, bytes_max: int) -> bytes:
-    """Gzip by zlib: cramjam accepts distances to before the first byte, which zlib and Java refuse."""
+    """Inflates gzip with zlib: cramjam accepts distances to before the first byte, which zlib and Java refuse."""
     inflated = bytearray()
     left: Buffer = body
     while left:
@@ -199,7 +200,7 @@ def _inflated_members(body: Buffer, bytes_max: int) -> bytes:
 
 
 def _walk(header: BatchHeader, data: bytes) -> RecordVerdict:
-    """One pass over all records. Varints of one byte, which most are, are read in place."""
+    """Checks all records in one pass. Varints of one byte, which most are, are read in place."""
     total = len(data)
     p = keyless_count = 0
     previous_delta = -1
@@ -288,7 +289,7 @@ def _after_headers(data: bytes, p: int, end: int) -> int:
 def _varint(
     data: bytes, p: int, end: int, bytes_max: int, at_end: RecordFault = RecordFault.RECORD_FIELDS
 ) -> tuple[int, int]:
-    """A zigzag varint of at most so many bytes before `end`, and the position after it."""
+    """Returns a zigzag varint of at most so many bytes before `end`, and the position after it."""
     value = 0
     for number in range(bytes_max):
         if p >= end:

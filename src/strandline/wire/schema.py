@@ -1,4 +1,4 @@
-"""How a Kafka message is declared: one version-free class, whose fields say in which versions they exist.
+"""The declaration of Kafka's messages: one class for all versions, whose fields say in which versions they exist.
 
 A message class is plain data with slots. `wire.compiler` turns a class and a version into an encoder and a
 decoder; nothing outside `wire` knows that versions exist. The declarations under `wire/api` and `wire/records`
@@ -41,7 +41,7 @@ def parse_versions(text: str | None) -> Versions:
 
 
 class FieldType(NamedTuple):
-    """A wire type. `code` is its struct format letter when its size is fixed, otherwise empty."""
+    """A wire type. `code` is its struct format letter if its size is fixed, otherwise empty."""
 
     name: str
     code: str = ""
@@ -130,7 +130,7 @@ def field(
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 class _StructMeta(type):
-    """Builds a slotted class with a keyword-only constructor; far cheaper at import than a dataclass."""
+    """Builds a slotted class with a keyword-only constructor, which takes far less time at import than a dataclass."""
 
     def __new__(
         mcs,
@@ -190,11 +190,11 @@ class Struct(metaclass=_StructMeta):
 
 
 class Message(Struct):
-    """A whole request, response, header or record: what `wire.codec` encodes and decodes."""
+    """A whole request, response, header or record, which `wire.codec` encodes and decodes."""
 
 
 class Request(Message):
-    """A request; its `API_KEY`, `VERSIONS` and `FLEXIBLE` speak for the response too."""
+    """A request; its `API_KEY`, `VERSIONS` and `FLEXIBLE` are also those of the response."""
 
 
 class Response(Message):

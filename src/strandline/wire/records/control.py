@@ -1,4 +1,4 @@
-"""Contents of control records."""
+"""The contents of control records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strandline.wire.schema import (
     uuid,
 )
 
-# Apache Kafka's readers take every leader change for version 0, whatever the record says.
+# Apache Kafka's readers read every leader change as version 0, without looking at the record's version.
 LEADER_CHANGE_VERSION: Final = 0
 
 

@@ -1,4 +1,4 @@
-"""How a record of the metadata log is put into a record batch's value, and what keys control records have.
+"""The format of metadata records in the values of a record batch, and the keys of control records.
 
 A metadata record is: frame version 1, API key and version as unsigned varints, then the message.
 """
@@ -27,7 +27,7 @@ KRAFT_VOTERS: Final = 6
 
 _CONTROL_VERSION: Final = (0).to_bytes(2, "big")
 
-# The version in which each record is written, where it is not 0.
+# The version in which each record is written, if it is not 0.
 _WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
     metadata.RegisterBrokerRecord: 3,
     metadata.PartitionRecord: 2,
@@ -43,7 +43,7 @@ _BY_KEY: Final[dict[int, type[Message]]] = {
 
 
 class ForeignRecord(Message, versions="0"):
-    """A record of a kind that this version does not know, as it is: what somebody else wrote is not ours to lose."""
+    """A record of an unknown kind, unchanged: a record of another version must not be lost."""
 
     value: bytes = field(bytes_)
 
@@ -78,7 +78,7 @@ def metadata_batch(messages: Iterable[Message], base_offset: int, epoch: int, ti
 def control_batch(
     contents: Iterable[tuple[int, bytes]], base_offset: int, epoch: int, timestamp: int
 ) -> bytes:
-    """Control records, each of a kind."""
+    """Returns a batch of control records, each with its kind."""
     records = [
         Record(base_offset + number, timestamp, _CONTROL_VERSION + kind.to_bytes(2, "big"), content)
         for number, (kind, content) in enumerate(contents)

@@ -1,4 +1,4 @@
-"""The control batch that ends a transaction in one partition: a single record that says commit or abort.
+"""The control batch that ends a transaction in one partition. Its single record is a commit or an abort marker.
 
 Its key is version 0 and the kind, both int16; its value is version 0 as int16 and the epoch of the coordinator.
 """
@@ -31,7 +31,7 @@ class Marker(NamedTuple):
 
 @lru_cache(maxsize=8)
 def marker_batch(producer_id: int, epoch: int, marker: Marker, timestamp: int) -> tuple[bytes, BatchHeader]:
-    """The same for every partition of a transaction, so it is kept for the next."""
+    """Returns the batch of a marker. It is the same for every partition of a transaction, so it is cached."""
     key = _KEY.pack(0, COMMIT if marker.is_commit else ABORT)
     record = Record(0, timestamp, key, _VALUE.pack(0, marker.coordinator_epoch))
     batch = build_batch(
@@ -44,7 +44,7 @@ def marker_batch(producer_id: int, epoch: int, marker: Marker, timestamp: int) -
 
 
 def read_marker(batch: bytes) -> Marker | None:
-    """None for a control batch that ends no transaction, or whose record compaction has removed."""
+    """Returns the marker; None for a control batch that ends no transaction, or whose record compaction has removed."""
     for record in records_in(batch):
         key, value = record.key or b"", record.value or b""
         if len(key) < _KEY.size or len(value) < _VALUE.size:

@@ -1,6 +1,6 @@
-"""Records of committed offsets, written by hand: busy groups commit thousands of times a second.
+"""Records of committed offsets, encoded by hand, because busy groups commit thousands of times a second.
 
-The bytes are those of `OffsetCommitKey` and of `OffsetCommitValue` in version 4, which tests compare.
+The bytes are those of `OffsetCommitKey` and of `OffsetCommitValue` in version 4; tests compare them.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _VERSION: Final = (4).to_bytes(2, "big")
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
-# An offset and its leader epoch, one behind the other in requests and in records.
+# An offset and its leader epoch, which follow each other in requests and in records.
 POSITION: Final = Struct(">qi")
-# What stands behind the position in a record without a note: a text of no length, and the time of the commit.
+# The fields after the position in a record without metadata: an empty text, and the time of the commit.
 _NO_NOTE: Final = b"\1"
 _NO_HEADERS: Final = b"\0"
 _VALUE_BYTES: Final = (
     len(_VERSION) + POSITION.size + len(_NO_NOTE) + _INT64.size
-)  # without a note and without tags
-# Of commits with more partitions nothing is kept: what is would take too much room.
+)  # without metadata and without tags
+# Commits with more partitions are not cached, because they would take too much room.
 _KEPT_PARTITIONS_MAX: Final = 64
 
 
@@ -37,8 +37,8 @@ _KEPT_PARTITIONS_MAX: Final = 64
 def _parts(
     first: int, group_id: str, topic: str, topic_id: bytes, partitions: tuple[int, ...]
 ) -> list[bytes]:
-    """Records without notes of these partitions, which consumers commit again and again: what stands before each
-    position, and nothing yet where position and time belong; at last what is after them. The first has this offset
+    """Returns records without metadata for these partitions, which consumers commit again and again: the bytes before
+    each position, empty parts for position and time, and the bytes after the last. The first record has this offset
     delta."""
     prefix = _key_prefix(group_id, topic)
     key = varint(len(prefix) + _INT32.size) + prefix
@@ -49,7 +49,7 @@ def _parts(
     parts = []
     before_this = b""
     for delta, partition in enumerate(partitions, first):
-        # No attributes, the batch's own timestamp, the delta, the key and the beginning of the value.
+        # No attributes, the batch's timestamp, the offset delta, the key and the beginning of the value.
         before = b"".join((b"\0\0", varint(delta), key, _INT32.pack(partition), value))
         parts += [before_this + varint(len(before) + behind_value_size) + before, b"", b""]
         before_this = end
@@ -58,12 +58,12 @@ def _parts(
 
 @lru_cache(maxsize=1024)
 def _tags(topic_id: bytes) -> bytes:
-    """The tagged fields of a value: the topic's id, where it has one."""
+    """Returns the tagged fields of a value: the topic's id, if it has one."""
     return b"\0" if topic_id == ZERO_UUID else b"".join((b"\1\0", uvarint(len(topic_id)), topic_id))
 
 
 def _key_prefix(group_id: str, topic: str) -> bytes:
-    """All of a key but the partition."""
+    """Returns the bytes of a key before the partition."""
     group, name = group_id.encode(), topic.encode()
     return b"".join((_TYPE, _INT16.pack(len(group)), group, _INT16.pack(len(name)), name))
 
@@ -78,7 +78,8 @@ def records_of(
     notes: Sequence[str] | None,
     commit_ms: int,
 ) -> list[bytes]:
-    """Records of a topic's offsets, in pieces; the first has this offset delta. A position is what `POSITION` packs."""
+    """Returns the records of a topic's offsets, in pieces; the first record has this offset delta. A position is packed
+    by `POSITION`."""
     if notes is not None or len(partitions) > _KEPT_PARTITIONS_MAX:
         rows = zip(partitions, positions, notes or repeat(""), strict=False)
         prefix, end = _key_prefix(group_id, topic), _INT64.pack(commit_ms) + _tags(topic_id)

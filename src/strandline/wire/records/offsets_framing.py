@@ -1,4 +1,4 @@
-"""How the records of `__consumer_offsets` and `__transaction_state` are put into keys and values.
+"""The format of keys and values in `__consumer_offsets` and `__transaction_state`.
 
 A key is its type as int16 and the message in version 0; a value is its version as int16 and the message. The types are
 the API keys of the declarations.
@@ -19,7 +19,7 @@ for _name, _cls in vars(offsets_topic).items():
     if isinstance(_cls, type) and issubclass(_cls, Message) and _cls.API_KEY >= 0:
         (_KEYS if _name.endswith("Key") else _VALUES)[_cls.API_KEY] = _cls
 
-# The version in which each value is written, where it is not 0: what Kafka 4 writes and reads.
+# The version in which each value is written, if it is not 0; Kafka 4 writes and reads the same.
 _WRITTEN_VERSIONS: Final[dict[type[Message], int]] = {
     offsets_topic.OffsetCommitValue: 4,
     offsets_topic.GroupMetadataValue: 3,
@@ -34,7 +34,7 @@ def encode_key(key: Message) -> bytes:
 
 def encode_value(value: Message) -> bytes:
     version = _WRITTEN_VERSIONS.get(type(value), 0)
-    # Clients of versions before 5 chose an expiry time themselves; only version 1 can carry it.
+    # Clients before version 5 of OffsetCommit chose an expiry time; only version 1 of the record has it.
     if isinstance(value, offsets_topic.OffsetCommitValue) and value.expire_timestamp >= 0:
         version = 1
     out = bytearray(version.to_bytes(2, "big"))
@@ -43,7 +43,7 @@ def encode_value(value: Message) -> bytes:
 
 
 def decode_entry(key: bytes, value: bytes | None) -> tuple[Message, Message | None] | None:
-    """None for a kind of record that this version does not know."""
+    """Returns key and value; None for a record of an unknown kind."""
     kind = int.from_bytes(key[:2], "big", signed=True)
     cls = _KEYS.get(kind)
     if cls is None:

@@ -48,7 +48,8 @@ def encode_value(value: TransactionLogValue, version: int) -> bytes:
 
 
 def decode_entry(key: bytes, value: bytes | None) -> tuple[str, TransactionLogValue | None] | None:
-    """The transactional id and its state, None if it was forgotten; None for a kind that this version does not know."""
+    """Returns the transactional id and its state, which is None for a tombstone; None for a record of an unknown
+    kind."""
     if int.from_bytes(key[:2], "big", signed=True) != TransactionLogKey.API_KEY:
         return None
     transactional_id = decode(TransactionLogKey, 0, key, 2).transactional_id
