@@ -1,7 +1,7 @@
-"""Every setting: declared once, read from text, resolved while a cluster runs, described, changed, documented.
+"""The settings of nodes, topics, groups and clients: each is declared once.
 
-`BrokerConfig` is what a node starts with; `DynamicConfigs` lays over it what changes while it runs, and gives
-each topic its `TopicConfig`; the functions of `alter` decide what may change.
+`BrokerConfig` has the settings with which a node starts. `DynamicConfigs` adds those that change while it runs, and
+makes the `TopicConfig` of each topic. The functions of `alter` decide what may change.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ __all__ = [
     "replace_topic",
 ]
 
-# Loaded on first use: a client needs a few definitions, and not the settings of brokers, which take long to load.
+# These are imported on first use: a client needs a few definitions, and not the settings of brokers, which take long to
+# import.
 _HOMES: Final = {
     "Altered": "alter",
     "BrokerConfig": "broker_config",

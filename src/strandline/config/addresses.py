@@ -16,7 +16,7 @@ _ENDPOINT = rf"(.*)://\[?({_HOST})\]?:(-?[0-9]+)"
 
 
 def parse_endpoint(entry: str) -> tuple[str, str, int] | None:
-    """The name, in capitals, the host and the port of one entry of `listeners`."""
+    """Returns the name in capitals, the host and the port of one entry of `listeners`."""
     match = re.fullmatch(_ENDPOINT, entry)
     if match is None:
         return None
@@ -25,7 +25,7 @@ def parse_endpoint(entry: str) -> tuple[str, str, int] | None:
 
 
 def parse_address(entry: str) -> tuple[str, int] | None:
-    """The host and the port of host:port."""
+    """Returns the host and the port of host:port."""
     match = re.fullmatch(_HOST_AND_PORT, entry)
     if match is None:
         return None
@@ -38,7 +38,7 @@ def is_host(text: str) -> bool:
 
 
 def parse_voter(entry: str) -> tuple[int, str, int] | None:
-    """The node id, the host and the port of one entry of controller.quorum.voters."""
+    """Returns the node id, the host and the port of one entry of controller.quorum.voters."""
     number, at, rest = entry.partition("@")
     address = parse_address(rest) if at and "@" not in rest else None
     voter_id = parse_integer(number, INT_MIN, INT_MAX)
@@ -46,7 +46,7 @@ def parse_voter(entry: str) -> tuple[int, str, int] | None:
 
 
 def voter_flaw(name: str, entry: str) -> str | None:
-    """The error in one entry of controller.quorum.voters, in Kafka's words, or None."""
+    """Returns the error in one entry of controller.quorum.voters, in Kafka's words, or None."""
     form = "Each entry should be in the form `{id}@{host}:{port}`."
     number, at, address = entry.partition("@")
     if not at or not address or "@" in address:
@@ -59,7 +59,7 @@ def voter_flaw(name: str, entry: str) -> str | None:
 
 
 def server_flaw(name: str, entry: str) -> str | None:
-    """The error in one entry of controller.quorum.bootstrap.servers, in Kafka's words, or None."""
+    """Returns the error in one entry of controller.quorum.bootstrap.servers, in Kafka's words, or None."""
     if parse_address(entry) is not None:
         return None
     form = 'Each entry should be in the form "{host}:{port}"'
@@ -67,7 +67,8 @@ def server_flaw(name: str, entry: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine reaches a listener there. Other names than localhost may be anything."""
+    """Returns True if only this machine can connect to a listener there. Names other than localhost may be any
+    address."""
     import ipaddress
 
     if host.lower() == "localhost":
@@ -79,7 +80,7 @@ def is_loopback(host: str) -> bool:
 
 
 def ip_version(host: str) -> int | None:
-    """4 or 6 for a literal address, None for a name."""
+    """Returns 4 or 6 for a literal address, None for a name."""
     import ipaddress  # Only two listeners on one port lead here; loading it costs milliseconds.
 
     try:

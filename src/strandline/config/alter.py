@@ -1,9 +1,9 @@
-"""Changing configs while a cluster runs: what AlterConfigs, IncrementalAlterConfigs and CreateTopics may set.
+"""Changes of configs while a cluster runs: AlterConfigs, IncrementalAlterConfigs and CreateTopics.
 
-Each function takes what holds now and what is asked for, and returns either the new overrides with the
-records that bring them about, or the refusal that Apache Kafka would send. Nothing is changed here.
+Each function takes the present configs and the requested changes. It returns the new overrides with the records that
+make them, or the refusal that Apache Kafka would send. It changes nothing.
 
-Where Kafka asks a broker first and the controller then, the order of the checks is the same. A refusal
+Where Kafka checks on a broker first and then on the controller, the order of the checks is the same. A refusal
 concerning a topic is INVALID_CONFIG; one concerning a broker is mostly INVALID_REQUEST (KAFKA-13609 regrets it).
 """
 
@@ -72,14 +72,14 @@ class ConfigAlteration(NamedTuple):
 
 
 class RefusedAlteration(NamedTuple):
-    """Why nothing changes: the name of Kafka's error and the sentence that goes with it."""
+    """A refusal: the name of Kafka's error, and its message."""
 
     error: str
     message: str
 
 
 class Altered(NamedTuple):
-    """The overrides that hold from now on, and the records that say so; a value of None removes the key."""
+    """The overrides from now on, and the records of the change; a value of None removes the key."""
 
     overrides: dict[str, str]
     records: tuple[tuple[str, str | None], ...]
@@ -88,7 +88,7 @@ class Altered(NamedTuple):
 def alter_topic(
     configs: DynamicConfigs, topic: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
-    """IncrementalAlterConfigs of a topic. That the topic exists is for the caller to know."""
+    """Plans IncrementalAlterConfigs of a topic. The caller knows that the topic exists."""
     flaw = _request_flaw(changes)
     return flaw or _alter_topic(configs, configs.overrides(TOPIC, topic), changes)
 
@@ -96,7 +96,7 @@ def alter_topic(
 def replace_topic(
     configs: DynamicConfigs, topic: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """AlterConfigs of a topic: what is not given is removed."""
+    """Plans AlterConfigs of a topic: keys that are not in the request are removed."""
     changes = [ConfigAlteration(name, SET, value) for name, value in given]
     current = configs.overrides(TOPIC, topic)
     removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
@@ -106,7 +106,7 @@ def replace_topic(
 def create_topic(
     configs: DynamicConfigs, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """The configs of a topic that CreateTopics asks for. Of a key given twice, the last counts."""
+    """Plans the configs of a topic of CreateTopics. If a key is there twice, the last one is used."""
     nulls = [name for name, value in given if value is None]
     if nulls:
         return RefusedAlteration(
@@ -119,14 +119,14 @@ def create_topic(
 def alter_group(
     configs: DynamicConfigs, group: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
-    """IncrementalAlterConfigs of a group, which need not exist."""
+    """Plans IncrementalAlterConfigs of a group, which need not exist."""
     return _request_flaw(changes) or _alter_group(configs, group, changes)
 
 
 def replace_group(
     configs: DynamicConfigs, group: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """AlterConfigs of a group: what is not given is removed."""
+    """Plans AlterConfigs of a group: keys that are not in the request are removed."""
     changes = [ConfigAlteration(name, SET, value) for name, value in given]
     removals = [
         ConfigAlteration(n, DELETE, None) for n in configs.overrides(GROUP, group) if n not in dict(given)
@@ -137,14 +137,14 @@ def replace_group(
 def alter_client_metrics(
     configs: DynamicConfigs, subscription: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
-    """IncrementalAlterConfigs of a subscription to metrics of clients, which its first key makes."""
+    """Plans IncrementalAlterConfigs of a subscription to metrics of clients, which its first key creates."""
     return _request_flaw(changes) or _alter_client_metrics(configs, subscription, changes)
 
 
 def replace_client_metrics(
     configs: DynamicConfigs, subscription: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """AlterConfigs of a subscription: what is not given is removed."""
+    """Plans AlterConfigs of a subscription: keys that are not in the request are removed."""
     changes = [ConfigAlteration(name, SET, value) for name, value in given]
     current = configs.overrides(CLIENT_METRICS, subscription)
     removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
@@ -154,7 +154,7 @@ def replace_client_metrics(
 def alter_broker(
     configs: DynamicConfigs, broker: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
-    """IncrementalAlterConfigs of this broker, or of all brokers where `broker` is empty, as this broker sees it."""
+    """Plans IncrementalAlterConfigs on this broker, for itself or, if `broker` is empty, for all brokers."""
     flaw = _request_flaw(changes) or _broker_flaw(broker)
     if flaw is not None:
         return flaw
@@ -168,7 +168,8 @@ def alter_broker(
 def replace_broker(
     configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """AlterConfigs of this broker, or of all where `broker` is empty: what is not given is removed."""
+    """Plans AlterConfigs of this broker, or of all if `broker` is empty: keys that are not in the request are
+    removed."""
     flaw = _request_flaw([ConfigAlteration(name, SET, value) for name, value in given]) or _broker_flaw(
         broker
     )
@@ -181,7 +182,7 @@ def replace_broker(
 def keep_broker_changes(
     configs: DynamicConfigs, broker: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
-    """The records that the controller writes for `alter_broker`, which the broker itself has checked."""
+    """Plans the records that the controller writes for `alter_broker`, which the broker itself has checked."""
     flaw = _request_flaw(changes) or _broker_flaw(broker)
     return flaw or _apply(BROKER_KEYS, configs.overrides(BROKER, broker), changes, always=True)
 
@@ -189,7 +190,7 @@ def keep_broker_changes(
 def keep_broker_replacement(
     configs: DynamicConfigs, broker: str, given: Sequence[tuple[str, str | None]]
 ) -> Altered | RefusedAlteration:
-    """The same of `replace_broker`."""
+    """Plans the same for `replace_broker`."""
     changes = [ConfigAlteration(name, SET, value) for name, value in given]
     current = configs.overrides(BROKER, broker)
     removals = [ConfigAlteration(name, DELETE, None) for name in current if name not in dict(given)]
@@ -197,7 +198,7 @@ def keep_broker_replacement(
 
 
 def _request_flaw(changes: Sequence[ConfigAlteration]) -> RefusedAlteration | None:
-    """The error of a request, whatever resource it is about, or None."""
+    """Returns the error of a request, for any resource, or None."""
     names = [change.name for change in changes]
     if len(set(names)) < len(names):
         return RefusedAlteration("INVALID_REQUEST", "Error due to duplicate config keys")
@@ -242,7 +243,7 @@ def _alter_client_metrics(
     configs: DynamicConfigs, subscription: str, changes: Sequence[ConfigAlteration]
 ) -> Altered | RefusedAlteration:
     current = configs.overrides(CLIENT_METRICS, subscription)
-    # Without the keys, as in Kafka: nothing can be appended to or subtracted from these lists.
+    # The keys are left out, as in Kafka: values cannot be appended to or subtracted from these lists.
     altered = _apply({}, current, changes, always=False)
     if isinstance(altered, RefusedAlteration):
         return altered
@@ -257,13 +258,14 @@ def _apply(
     *,
     always: bool,
 ) -> Altered | RefusedAlteration:
-    """The overrides and the records of these changes. `always`: a record also where the value stays the same."""
+    """Returns the overrides and the records of these changes; with `always` also a record for a value that stays the
+    same."""
     overrides = dict(current)
     records: list[tuple[str, str | None]] = []
     for change in changes:
         name, value = change.name, change.value
         if change.operation == DELETE:
-            value = None  # Tools send an empty text along.
+            value = None  # Tools send an empty text.
         elif change.operation in (APPEND, SUBTRACT):
             if name not in keys or keys[name].type != LIST:
                 verb = _OPERATION_NAMES[change.operation]
@@ -283,7 +285,7 @@ def _apply(
 
 
 def _edited_list(key: ConfigKey, current: str | None, change: ConfigAlteration) -> str:
-    """The list after an APPEND or SUBTRACT; where nothing is set, the edit begins with the default."""
+    """Returns the list after an APPEND or SUBTRACT; a list that is not set begins with the default."""
     assert change.value is not None, "checked with the request"
     default = None if isinstance(key.default, Required) else render(key.default)
     entries = [entry for entry in split(current if current is not None else default or "") if entry]
@@ -302,7 +304,8 @@ def _broker_flaw(broker: str) -> RefusedAlteration | None:
 
 
 def misdirected(node_id: int, broker: str) -> RefusedAlteration | None:
-    """A broker's settings are altered through that broker, which passes them on to the controller."""
+    """Returns the refusal of a request to another broker: a broker's settings are altered on that broker, which
+    forwards them to the controller."""
     number = parse_integer(broker, INT_MIN, INT_MAX)
     if broker == ALL_BROKERS or number is None or number == node_id:
         return None
@@ -314,7 +317,7 @@ def misdirected(node_id: int, broker: str) -> RefusedAlteration | None:
 def _apply_at_broker(
     current: Mapping[str, str], changes: Iterable[ConfigAlteration]
 ) -> dict[str, str] | RefusedAlteration:
-    """The overrides after the changes, as the broker checks them before it passes them on."""
+    """Returns the overrides after the changes, as the broker checks them before it forwards them."""
     planned = dict(current)
     for change in changes:
         if change.operation == DELETE:
@@ -337,7 +340,7 @@ def _apply_at_broker(
 def _broker_overrides_flaw(
     configs: DynamicConfigs, broker: str, planned: Mapping[str, str]
 ) -> RefusedAlteration | None:
-    """Why a broker cannot take these overrides, or None."""
+    """Returns why a broker cannot take these overrides, or None."""
     shared = broker == ALL_BROKERS
     fixed = [name for name in planned if is_fixed(name)]
     if fixed:
@@ -371,7 +374,7 @@ def _broker_overrides_flaw(
 
 
 def _merged(configs: DynamicConfigs, planned: Mapping[str, str], shared: bool) -> dict[str, str]:
-    """The settings that the broker would have. An override pushes out its synonyms in other units."""
+    """Returns the settings that the broker would have. An override replaces its synonyms in other units."""
     merged = dict(configs.static.static)
     levels = (planned, configs.own_overrides) if shared else (configs.shared_overrides, planned)
     for level in levels:
@@ -393,7 +396,7 @@ def _pool_flaw(configs: DynamicConfigs, merged: BrokerConfig) -> str | None:
 
 
 def _local_retention_flaw(merged: BrokerConfig) -> str | None:
-    """The error where local retention would outlast retention, or None."""
+    """Returns the error if local retention would be longer than retention, or None."""
     kept = DynamicConfigs(merged).topic_defaults
     pairs = (
         ("ms", kept.local_retention_ms, kept.retention_ms),

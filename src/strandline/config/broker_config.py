@@ -1,8 +1,8 @@
-"""The configuration a node is started with: typed, checked, and immutable.
+"""The configuration with which a node starts: typed, checked and immutable.
 
-`BrokerConfig.from_strings` takes what server.properties or a command line says. It refuses what Apache Kafka
-refuses, each time with the key, the value and what would be right, and it keeps a warning for what only
-looks wrong: an unknown key above all, which is likely a typing error.
+`BrokerConfig.from_strings` takes the settings of server.properties or a command line. It refuses the settings that
+Apache Kafka refuses, with the key, the value and the allowed values. Settings that only look wrong cause a warning:
+above all an unknown key, which is likely a typing error.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from strandline.config.variables import advice_on_variables
 
 # Keys that the authorizer reads itself.
 _PLUGIN_KEYS = ("super.users", "allow.everyone.if.no.acl.found")
-# What a key begins with that a plug-in reads itself, so that nobody here can know its name.
+# The prefixes of keys that plug-ins read themselves, and whose names are therefore unknown here.
 _PLUGIN_PREFIXES = ("config.providers.",)
 _PLUGIN_PREFIX_KEYS = ("remote.log.storage.manager.impl.prefix", "remote.log.metadata.manager.impl.prefix")
 
 
 class ConfigWarning(NamedTuple):
-    """Something a person should look at, which does not keep the node from starting."""
+    """A setting that a person should look at, and with which the node starts all the same."""
 
     key: str
     message: str
 
 
 class BrokerConfig(ParsedConfig):
-    """The settings of a node, checked against each other; it does not change once it is read."""
+    """The settings of a node, which are checked against each other and never change."""
 
     __slots__ = ("warnings",)
 
@@ -54,11 +54,11 @@ class BrokerConfig(ParsedConfig):
 
     @classmethod
     def from_strings(cls, originals: Mapping[str, str]) -> BrokerConfig:
-        """The configuration of a node, checked; raises InvalidConfig."""
+        """Returns the checked configuration of a node; raises InvalidConfig."""
         return cls(originals)
 
     def _warning_of(self, name: str) -> ConfigWarning | None:
-        """A warning if this is no key of a broker, nor one of a broker's keys for one listener."""
+        """Returns a warning if this is not a key of a broker, nor a broker's key for one listener."""
         if (
             name in BROKER_KEYS
             or name in _PLUGIN_KEYS

@@ -1,15 +1,15 @@
-"""The vocabulary of configuration: what a key is, which values it takes, who may change it and when.
+"""The declarations of configuration keys: their type, their allowed values, and when they may change.
 
 A key is declared once, in one of the `*_keys` modules, in the words `active` (Strandline acts on it today) or
 `accepted` (parsed, checked and shown, but nothing depends on it yet):
 
     active("num.partitions", INT, 1, at_least(1), MEDIUM).documented("Partitions of a topic whose …")
 
-DescribeConfigs, the start-up checks, the alteration of configs and the reference page all read these keys.
-Complaints of validators are sentences in the shape that Apache Kafka gives them, because clients see them.
+DescribeConfigs, the start-up checks, the alteration of configs and the reference page all read these keys. The messages
+of validators are Apache Kafka's, because clients see them.
 
-A broker imports all of this before it can answer, so there are no dataclasses and enums in this package: made by
-the dozen they would cost more than the keys themselves.
+A broker imports all of this at its start, so there are no dataclasses and enums in this package: they would take longer
+to create than the keys themselves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HIGH: Final = "high"
 MEDIUM: Final = "medium"
 LOW: Final = "low"
 
-# KIP-226: a broker's key is fixed at start, changeable for one broker, or for one broker and for all of them.
+# KIP-226: a broker's key is fixed at the start, or can be changed for one broker, or for one broker and for all.
 UpdateMode = Literal["read-only", "per-broker", "cluster-wide", "per-topic", "per-group", "per-subscription"]
 READ_ONLY: Final = "read-only"
 PER_BROKER: Final = "per-broker"
@@ -67,7 +67,7 @@ ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
 
 class Required:
-    """The default of a key that has none: whoever starts a node must give a value."""
+    """Stands for the default of a key that has none, and that must be set to start a node."""
 
     __slots__ = ()
 
@@ -83,7 +83,7 @@ def invalid_value(name: str, value: object, message: str) -> str:
 
 
 class Range:
-    """A number between two bounds, both included; `other` is one outside of them with its own meaning."""
+    """A number between two bounds, both included; `other` is a number outside of them with a meaning of its own."""
 
     __slots__ = ("largest", "other", "smallest")
 
@@ -112,7 +112,7 @@ class Range:
 
 
 class OneOf:
-    """One of a few words."""
+    """A value that is one of some words."""
 
     __slots__ = ("any_case", "words")
 
@@ -135,7 +135,7 @@ class OneOf:
 
 
 class ListOf:
-    """A list without empty entries; entries given twice are kept once. No words: any entry will do."""
+    """A list without empty entries, in which repeated entries count once. Without `words` every entry is allowed."""
 
     __slots__ = ("empty_allowed", "null_allowed", "words")
 
@@ -166,7 +166,7 @@ class ListOf:
 
 
 class Spelled:
-    """A text or list that must follow a syntax; `complaint` tells what is wrong with a value, or None."""
+    """A text or list that must follow a syntax; `complaint` returns the fault of a value, or None."""
 
     __slots__ = ("complaint", "syntax")
 
@@ -257,7 +257,7 @@ def one_of(*words: str) -> OneOf:
 
 
 class ConfigKey(NamedTuple):
-    """One setting, as Kafka declares it, and how far Strandline has come with it."""
+    """One setting as Kafka declares it, and whether Strandline acts on it."""
 
     name: str
     type: ValueType
@@ -267,17 +267,17 @@ class ConfigKey(NamedTuple):
     update_mode: UpdateMode
     effect: KeyEffect
     doc: str
-    # Kafka keeps some keys out of its documentation and shows them only where somebody set them.
+    # Kafka does not document some keys, and shows them only if they are set.
     internal: bool = False
 
     @property
     def sensitive(self) -> bool:
-        """Passwords are never shown: DescribeConfigs answers null for them."""
+        """True for passwords, which are never shown: DescribeConfigs responds with null."""
         return self.type == PASSWORD
 
     @property
     def shown_only_if_set(self) -> bool:
-        """Kafka's tools are not shown keys that Kafka does not show, unless somebody uses them."""
+        """True for keys that Kafka shows only if they are set."""
         return self.internal or self.name.startswith("strandline.")
 
     @property
@@ -285,7 +285,7 @@ class ConfigKey(NamedTuple):
         return TYPE_CODES[self.type]
 
     def allowed(self) -> str:
-        """The allowed values, in words."""
+        """Returns the allowed values in words."""
         if self.validator is not None:
             return self.validator.allowed()
         return _ALLOWED_BY_TYPE[self.type]
@@ -305,7 +305,7 @@ _ALLOWED_BY_TYPE: Final[dict[ValueType, str]] = {
 
 
 class _Declaration:
-    """A key that still lacks its documentation, which no key may go without."""
+    """A key without its documentation, which every key must get."""
 
     __slots__ = ("_fields",)
 
@@ -336,7 +336,7 @@ def active(
     importance: Importance,
     update_mode: UpdateMode = READ_ONLY,
 ) -> _Declaration:
-    """A key that Strandline acts on."""
+    """Declares a key that Strandline acts on."""
     return _Declaration(name, type, default, validator, importance, update_mode, ACTIVE)
 
 
@@ -348,5 +348,5 @@ def accepted(
     importance: Importance,
     update_mode: UpdateMode = READ_ONLY,
 ) -> _Declaration:
-    """A key that Strandline parses, checks and shows, and does not act on yet."""
+    """Declares a key that Strandline parses, checks and shows, and does not act on yet."""
     return _Declaration(name, type, default, validator, importance, update_mode, ACCEPTED)

@@ -1,8 +1,8 @@
 """DescribeConfigs and CreateTopics: the value of each setting, where it comes from, and its synonyms.
 
-The entries follow Apache Kafka's ConfigHelper, quirks included. One surprises: a topic's retention.ms that
-comes from log.retention.hours is described as a default without synonyms, because the list of synonyms is cut
-before the first one of the name log.retention.ms. CreateTopics has a resolver of its own and says it right.
+The entries follow Apache Kafka's ConfigHelper, with its quirks. One of them: a topic's retention.ms that comes from
+log.retention.hours is described as a default without synonyms, because the list of synonyms begins at the first one
+with the name log.retention.ms. CreateTopics has a resolver of its own and describes it correctly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strandline.config.keys.group import GROUP_KEYS, broker_key, group_value
 from strandline.config.keys.topic import SYNONYMS, TOPIC_KEYS, Synonym
 from strandline.config.values import parse, render
 
-# Where a value comes from, by DescribeConfigs' numbers.
+# The sources of a value, by their numbers in DescribeConfigs.
 TOPIC_CONFIG: Final = 1
 DYNAMIC_BROKER_CONFIG: Final = 2
 DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
@@ -30,7 +30,7 @@ GROUP_CONFIG: Final = 8
 
 
 class ConfigSynonym(NamedTuple):
-    """A place from which the value was taken, or would have been taken next."""
+    """A source from which the value was taken, or would have been taken next."""
 
     name: str
     value: str | None
@@ -38,7 +38,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class DescribedConfig(NamedTuple):
-    """One setting of a resource, as DescribeConfigs describes it."""
+    """One setting of a resource in DescribeConfigs."""
 
     name: str
     value: str | None
@@ -51,14 +51,15 @@ class DescribedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """DescribeConfigs version 0, which Kafka 4 no longer has, said this instead of the source."""
+        """True for a default value: DescribeConfigs version 0, which Kafka 4 no longer has, had this instead of the
+        source."""
         return self.source == DEFAULT_CONFIG
 
 
 def describe_topic(
     configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
 ) -> tuple[DescribedConfig, ...]:
-    """DescribeConfigs of a topic: these keys, or all where none are given, in the order of their names."""
+    """Describes these keys of a topic, or all if `keys` is None, in the order of their names."""
     overrides = configs.overrides(TOPIC, name)
     values = configs.topic_values(overrides)
     shown = [each for each, key in TOPIC_KEYS.items() if not key.shown_only_if_set or each in overrides]
@@ -75,7 +76,7 @@ def describe_topic(
 def describe_group(
     configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
 ) -> tuple[DescribedConfig, ...]:
-    """DescribeConfigs of a group, in the order of names."""
+    """Describes the keys of a group, in the order of names."""
     overrides = configs.overrides(GROUP, name)
     entries = []
     for each in _chosen(GROUP_KEYS, keys):
@@ -94,7 +95,7 @@ def describe_group(
 def describe_client_metrics(
     configs: DynamicConfigs, name: str, keys: Collection[str] | None = None
 ) -> tuple[DescribedConfig, ...]:
-    """DescribeConfigs of a subscription to metrics of clients; one that does not exist has the defaults."""
+    """Describes a subscription to metrics of clients; one that does not exist has the defaults."""
     overrides = configs.overrides(CLIENT_METRICS, name)
     entries = []
     for each in _chosen(CLIENT_METRICS_KEYS, keys):
@@ -109,7 +110,7 @@ def describe_client_metrics(
 def describe_broker(
     configs: DynamicConfigs, node_id: int | None, keys: Collection[str] | None = None
 ) -> tuple[DescribedConfig, ...]:
-    """DescribeConfigs of this broker or, where `node_id` is None, of the settings of all brokers together."""
+    """Describes this broker or, if `node_id` is None, the settings for all brokers."""
     if node_id is None:
         return _shared_entries(configs, keys)
     assert node_id == configs.static.node_id, "a broker knows only its own file"
@@ -117,11 +118,11 @@ def describe_broker(
 
 
 def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[DescribedConfig, ...]:
-    """Every key that Kafka documents, and every other key that is set."""
+    """Returns every key that Kafka documents, and every other key that is set."""
     overrides = {**configs.shared_overrides, **configs.own_overrides}
     settings = {**configs.static.static, **overrides}
     documented = [name for name, key in BROKER_KEYS.items() if not key.internal]
-    # An override pushes what was given in other units out of the values, though not out of the synonyms.
+    # An override replaces values in other units, but they stay among the synonyms.
     pushed_out = {each for name in overrides for each in synonyms(name) if name in BROKER_KEYS} - set(
         overrides
     )
@@ -141,7 +142,7 @@ def _broker_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
 
 
 def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tuple[DescribedConfig, ...]:
-    """Only the settings that are set for all brokers, without static values and defaults."""
+    """Returns the settings that are set for all brokers, without static values and defaults."""
     return tuple(
         _broker_entry(
             name,
@@ -159,7 +160,7 @@ def _shared_entries(configs: DynamicConfigs, keys: Collection[str] | None) -> tu
 def created_topic_entries(
     configs: DynamicConfigs, overrides: Mapping[str, str]
 ) -> tuple[DescribedConfig, ...]:
-    """The settings of a new topic with these overrides, in the order of names, without synonyms.
+    """Returns the settings of a new topic with these overrides, in the order of names, without synonyms.
 
     Values are texts as they were written.
     """
@@ -201,7 +202,7 @@ def _levels(configs: DynamicConfigs) -> tuple[tuple[Mapping[str, str], int], ...
 
 
 def _synonyms(configs: DynamicConfigs, name: str, *, sensitive: bool) -> tuple[ConfigSynonym, ...]:
-    """Every place where a broker's setting is found, in order, from the first of that very name."""
+    """Returns every source of a broker's setting, in order, from the first with exactly that name."""
     names = synonyms(name)
     sources = [
         ConfigSynonym(each, None if sensitive else level[each], source)
@@ -222,7 +223,7 @@ def _chosen(names: Collection[str], keys: Collection[str] | None) -> list[str]:
 
 
 def is_sensitive_broker_key(name: str) -> bool:
-    """True if the value must not be shown. The value of an unknown key may be a password."""
+    """Returns True if the value must not be shown. The value of an unknown key may be a password."""
     key = find_key(name)
     return key is None or key.sensitive
 

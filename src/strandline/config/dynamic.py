@@ -1,10 +1,10 @@
-"""Settings that change while a node runs, and which of several counts.
+"""Settings that change while a node runs, and their order of precedence.
 
-For a broker's key the order is: set for this broker, set for all brokers, given at start, default. For a
-topic's key the topic's own setting comes first, then that order through the broker keys that are its synonyms.
+For a broker's key the order is: set for this broker, set for all brokers, set at the start, default. For a topic's key
+the topic's own setting comes first, then that order through the broker keys that are its synonyms.
 
-The overrides come from the metadata log, where they were checked before they were written. What cannot stand
-all the same, because another version wrote it, is passed over as if it were not set.
+The overrides come from the metadata log, and were checked before they were written. An override that is invalid all the
+same, because another version wrote it, is ignored.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ BROKER: Final = 4
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
-# The name of the resource that stands for all brokers.
+# The name of the resource with the settings of all brokers.
 ALL_BROKERS: Final = ""
 
 _NOTHING: Final[Mapping[str, str]] = {}
 
 
 class DynamicConfigs:
-    """The overrides of every broker, topic and group, seen from one node."""
+    """The overrides of every broker, topic and group, from the view of one node."""
 
     __slots__ = (
         "_broker_values",
@@ -61,7 +61,7 @@ class DynamicConfigs:
     shared_overrides: dict[str, str]
     """The settings of all brokers that are valid."""
     subscriptions_version: int
-    """How often subscriptions to metrics of clients have changed."""
+    """Counts the changes of subscriptions to metrics of clients."""
 
     def __init__(self, static: BrokerConfig) -> None:
         self.static = static
@@ -71,7 +71,7 @@ class DynamicConfigs:
         self._resolve_broker()
 
     def set_overrides(self, resource_type: int, name: str, overrides: Mapping[str, str]) -> None:
-        """Replace all overrides of a resource; an empty mapping forgets it."""
+        """Replaces all overrides of a resource; an empty mapping removes it."""
         if overrides:
             self._overrides[resource_type, name] = dict(overrides)
         else:
@@ -84,11 +84,11 @@ class DynamicConfigs:
             self.subscriptions_version += 1
 
     def overrides(self, resource_type: int, name: str) -> Mapping[str, str]:
-        """The overrides of a resource, as they were written."""
+        """Returns the overrides of a resource, as they were written."""
         return self._overrides.get((resource_type, name), _NOTHING)
 
     def topic(self, name: str) -> TopicConfig:
-        """The configuration of a topic: the same object until something changes."""
+        """Returns the configuration of a topic, the same object until something changes."""
         resolved = self._resolved.get(name)
         if resolved is not None:
             return resolved
@@ -104,7 +104,7 @@ class DynamicConfigs:
         return self._topic_defaults
 
     def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
-        """A value for every topic key, of a topic with these overrides."""
+        """Returns a value for every topic key, for a topic with these overrides."""
         values = dict(self._topic_values)
         for name, text in overrides.items():
             if name in TOPIC_KEYS:
@@ -131,7 +131,7 @@ class DynamicConfigs:
         return sorted(name for kind, name in self._overrides if kind == resource_type)
 
     def _resolve_broker(self) -> None:
-        """Compute again all that follows from the overrides of this broker and of all brokers."""
+        """Computes again what follows from the overrides of this broker and of all brokers."""
         own, shared = str(self.static.node_id), ALL_BROKERS
         self.own_overrides = usable_overrides(self.overrides(BROKER, own), shared=False)
         self.shared_overrides = usable_overrides(self.overrides(BROKER, shared), shared=True)
@@ -151,7 +151,7 @@ class DynamicConfigs:
 
 
 def usable_overrides(overrides: Mapping[str, str], *, shared: bool) -> dict[str, str]:
-    """The overrides of one broker, or those `shared` by all, without what cannot stand."""
+    """Returns the valid overrides of one broker, or those `shared` by all brokers."""
     return {
         name: text
         for name, text in overrides.items()
@@ -171,7 +171,7 @@ def _can_stand(key: ConfigKey, text: str) -> bool:
 
 
 def _topic_default(key: ConfigKey, broker_values: Mapping[str, ConfigValue]) -> ConfigValue:
-    """The value of a topic key without an override: that of the first of its synonyms that has one."""
+    """Returns the value of a topic key without an override: that of the first synonym that has one."""
     for synonym in SYNONYMS.get(key.name, ()):
         value = broker_values[synonym.name]
         if value is None:
@@ -188,7 +188,7 @@ def _topic_default(key: ConfigKey, broker_values: Mapping[str, ConfigValue]) -> 
 
 
 def _clamp(values: dict[str, ConfigValue]) -> None:
-    """Hold what can change within the bounds that cannot, as Kafka does."""
+    """Limits values that can change to the bounds that cannot, as Kafka does."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{part}assignment.interval.ms" for part in ("", "min.", "max."))
         value, floor, ceiling = values[name], values[least], values[most]

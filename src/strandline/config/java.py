@@ -1,4 +1,4 @@
-"""The habits of Java that Kafka's configuration inherits: what it trims, what it reads as numbers, how it prints.
+"""Java's rules for texts and numbers, which Kafka's configuration follows.
 
 A value that Apache Kafka accepts must be accepted here and be shown in the same characters, so these follow
 String.trim, Integer.parseInt, Double.parseDouble, Double.toString and String.split rather than Python's own.
@@ -20,7 +20,7 @@ SHORT_MIN, SHORT_MAX = -(2**15), 2**15 - 1
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 DOUBLE_MAX = 1.7976931348623157e308
 
-# More digits than this, leading zeros aside, cannot fit 64 bits; it also keeps int() from long work.
+# More digits than this, without leading zeros, do not fit 64 bits; the limit also keeps int() from long work.
 _DIGITS_MAX = 19
 
 
@@ -29,7 +29,7 @@ def trim(text: str) -> str:
 
 
 def parse_integer(text: str, smallest: int, largest: int) -> int | None:
-    """The number that `text` spells in decimal, or None if it spells none between the two bounds."""
+    """Returns the decimal number of `text`; None if it is no number between the two bounds."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isdecimal():
         return None
@@ -43,7 +43,8 @@ def parse_integer(text: str, smallest: int, largest: int) -> int | None:
 
 
 def parse_duration_ms(text: str) -> int | None:
-    """Milliseconds of an ISO 8601 duration of days, hours, minutes and seconds, as Duration.parse takes them."""
+    """Returns the milliseconds of an ISO 8601 duration of days, hours, minutes and seconds, as Duration.parse reads
+    it."""
     found = _DURATION.fullmatch(text)
     if found is None:
         return None
@@ -52,7 +53,8 @@ def parse_duration_ms(text: str) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """The number that Double.parseDouble reads: suffixes d and f are allowed, NaN and Infinity are spelled so."""
+    """Returns the number that Double.parseDouble reads: it allows the suffixes d and f, and the words NaN and
+    Infinity."""
     body = trim(text)
     unsigned = body[1:] if body[:1] in ("+", "-") else body
     if unsigned in ("NaN", "Infinity"):
@@ -79,13 +81,13 @@ def _parse_hexadecimal_double(body: str) -> float | None:
 
 
 def print_double(number: float) -> str:
-    """Double.toString: at least one digit after the point, an exponent from 10^7 up and below 10^-3."""
+    """Returns Double.toString: at least one digit after the point, an exponent from 10^7 up and below 10^-3."""
     if number != number:
         return "NaN"
     sign, size = ("-", -number) if number < 0 else ("", number)
     if size == float("inf"):
         return sign + "Infinity"
-    shortest = repr(size)  # The fewest digits that read back as the same number, as Java's.
+    shortest = repr(size)  # the fewest digits that are read back as the same number, as in Java
     if size == 0 or 1e-3 <= size < 1e7:
         return repr(number)
     mantissa, _, exponent = shortest.partition("e")
@@ -97,7 +99,7 @@ def print_double(number: float) -> str:
 
 
 def print_value(value: object) -> str:
-    """The text of a parsed value as Java's string concatenation puts it into an error message."""
+    """Returns the text of a parsed value as Java's string concatenation puts it into an error message."""
     if value is None:
         return "null"
     if value is True or value is False:
@@ -110,7 +112,7 @@ def print_value(value: object) -> str:
 
 
 def split(text: str, separator: str = ",") -> list[str]:
-    """String.split: the empty strings at the end are dropped, but the empty text is one empty string."""
+    """Returns String.split: the empty strings at the end are dropped, but the empty text is one empty string."""
     parts = text.split(separator)
     if len(parts) == 1:
         return parts

@@ -1,4 +1,4 @@
-"""Settings of one listener: `listener.name.<name>.<key>` where it is given, otherwise `<key>` itself (KIP-103)."""
+"""Settings of one listener: `listener.name.<name>.<key>` if it is set, otherwise `<key>` (KIP-103)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def listener_prefix(listener: str) -> str:
 
 
 class ListenerValues:
-    """The settings of a listener as they are now."""
+    """The present settings of a listener."""
 
     def __init__(self, configs: DynamicConfigs, listener: str) -> None:
         self._configs = configs
@@ -24,11 +24,11 @@ class ListenerValues:
         return self._configs.broker_value(name) if own is None else own
 
     def own_value(self, name: str) -> ConfigValue:
-        """The value that is given for this listener alone; None without one."""
+        """Returns the value that is set for this listener alone; None if there is none."""
         return self._own(self.prefix + name)
 
     def mechanism_value(self, mechanism: str, name: str) -> ConfigValue:
-        """The same for settings that may be given for one SASL mechanism of a listener."""
+        """Returns the value of a setting that may be set for one SASL mechanism of a listener."""
         own = self._own(self.mechanism_key(mechanism, name))
         return self.value(name) if own is None else own
 
@@ -36,7 +36,7 @@ class ListenerValues:
         return f"{self.prefix}{mechanism.lower()}.{name}"
 
     def own_mechanism_text(self, mechanism: str, name: str) -> str | None:
-        """A text that counts only with the prefix of listener and mechanism."""
+        """Returns the text that is set with the prefix of listener and mechanism, and only that."""
         value = self._own(self.mechanism_key(mechanism, name))
         return None if value is None else str(value)
 

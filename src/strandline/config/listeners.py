@@ -1,7 +1,8 @@
-"""The addresses a node listens on and tells others: listeners, advertised.listeners and the protocol map.
+"""The addresses on which a node listens and those that it advertises: listeners, advertised.listeners and the protocol
+map.
 
-A listener's name is written in capitals wherever it is compared. An empty host means every interface; what is
-advertised in its place, and in the place of port 0, only the node knows that has opened the socket.
+A listener's name is written in capitals wherever it is compared. An empty host means every interface. The address that
+is advertised in its place, and in the place of port 0, is only known once the socket is open.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Listener(NamedTuple):
 
 
 def parse_map(key: str, text: str) -> dict[str, str]:
-    """The pairs of name:value,name:value; the last colon parts a pair, so a name may be an IPv6 address."""
+    """Returns the pairs of name:value,name:value; the last colon separates a pair, so a name may be an IPv6 address."""
     pairs: dict[str, str] = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):
         name, colon, value = pair.rpartition(":")
@@ -47,10 +48,10 @@ def parse_map(key: str, text: str) -> dict[str, str]:
 def protocol_map(
     text: str, *, explicit: bool, controller_names: Sequence[str], listeners: Iterable[str]
 ) -> dict[str, Protocol]:
-    """Which protocol each listener name stands for.
+    """Returns the protocol of each listener name.
 
-    Where the map is not given and nothing asks for TLS or SASL, the controllers' listeners are plaintext too,
-    so that a small cluster needs no map.
+    If the map is not set and no setting needs TLS or SASL, the controllers' listeners are plaintext too, so that a
+    small cluster needs no map.
     """
     protocols: dict[str, Protocol] = {}
     for name, word in parse_map(_MAP_KEY, text).items():
@@ -68,7 +69,7 @@ def protocol_map(
 def parse_listeners(
     key: str, entries: Sequence[str], protocols: Mapping[str, Protocol], *, distinct_ports: bool
 ) -> tuple[Listener, ...]:
-    """The listeners of one setting; raises InvalidConfig where names, ports or protocols do not fit."""
+    """Returns the listeners of one setting; raises InvalidConfig if names, ports or protocols do not fit."""
     text = ",".join(entries)
     listeners = tuple(_parse_listener(key, text, entry, protocols) for entry in entries)
     if len({listener.name for listener in listeners}) < len(listeners):
@@ -96,7 +97,7 @@ def _parse_listener(key: str, text: str, entry: str, protocols: Mapping[str, Pro
         message = f"{key} has a listener {name} whose protocol is unknown; add it to {_MAP_KEY}"
         raise InvalidConfig(key, text, message, "names that the map has: " + ", ".join(protocols))
     if not 0 <= port <= _PORT_MAX:
-        raise InvalidConfig(key, text, f"{key} has a port that cannot be: {entry}", f"ports 0 to {_PORT_MAX}")
+        raise InvalidConfig(key, text, f"{key} has an impossible port: {entry}", f"ports 0 to {_PORT_MAX}")
     return Listener(name, host, port, protocol)
 
 

@@ -1,4 +1,4 @@
-"""The settings of a node as they are written in its file: typed and with listeners parsed, not yet checked.
+"""The settings of a node's file: typed and with listeners parsed, not yet checked.
 
 `broker_config.BrokerConfig` adds the checks between keys. They are rules over this value, in `startup_checks`.
 """
@@ -35,18 +35,18 @@ class ParsedConfig(TypedValues):
     )
 
     originals: Mapping[str, str]
-    """The settings of the user, as they were written but for variables, which are filled in."""
+    """The user's settings as they were written, with variables replaced."""
     static: Mapping[str, str]
-    """The same with node.id and broker.id standing for each other: what DescribeConfigs calls static."""
+    """The same with both node.id and broker.id: the static configs of DescribeConfigs."""
     listeners: tuple[Listener, ...]
-    """Every socket to open, controller listeners included."""
+    """The sockets to open, those of controller listeners included."""
     advertised_listeners: tuple[Listener, ...]
-    """Where clients and brokers reach this broker: advertised.listeners, or else listeners."""
+    """The addresses of this broker for clients and brokers: advertised.listeners, or else listeners."""
     advertised_controller_listeners: tuple[Listener, ...]
     inter_broker_listener_name: str
     log_dirs: tuple[str, ...]
     protocols: Mapping[str, str]
-    """The protocol of each listener name, whether or not there is a listener of that name here."""
+    """The protocol of each listener name, also of names without a listener on this node."""
 
     def __init__(self, originals: Mapping[str, str]) -> None:
         self.originals = MappingProxyType(dict(originals))
@@ -87,7 +87,7 @@ class ParsedConfig(TypedValues):
         return tuple(listener for listener in self.listeners if listener.name not in names)
 
     def _parse_listener_overrides(self) -> None:
-        """Check the values of keys that are given for one listener, as `listener.name.<name>.<key>`."""
+        """Checks the values of keys that are set for one listener, as `listener.name.<name>.<key>`."""
         for name, text in self.originals.items():
             key = find_key(name)
             if name not in BROKER_KEYS and key is not None and name not in DYNAMIC_ONLY_KEYS:
@@ -114,7 +114,8 @@ class ParsedConfig(TypedValues):
         self.inter_broker_listener_name = (name or self.text("security.inter.broker.protocol")).upper()
 
     def _advertise_controllers(self, advertised: tuple[Listener, ...]) -> tuple[Listener, ...]:
-        """In the order of controller.listener.names. Where a host is open, the list of voters may know it."""
+        """Returns the controllers' advertised listeners, in the order of controller.listener.names. The host of a
+        listener on every interface is taken from the list of voters."""
         controllers = []
         for place, name in enumerate(self.strings("controller.listener.names")):
             found = [each for each in advertised if each.name == name] or [

@@ -21,7 +21,7 @@ INT_MAX_TEXT: Final = "2147483647"
 
 
 class UnknownPreset(ValueError):
-    """There is no preset of this name; the message names those that there are."""
+    """There is no preset of this name; the message names the existing ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,9 @@ class Preset:
     consumer: Mapping[str, str]
     topic: Mapping[str, str]
     cluster: Mapping[str, str]
-    notes: tuple[str, ...]  # where the profile of the analysis is outdated, or says less than it seems to
+    notes: tuple[
+        str, ...
+    ]  # what is outdated in the profile of the analysis, or promises less than it seems to
 
     def part(self, name: str) -> Mapping[str, str]:
         """The settings of producer, consumer, topic or cluster."""

@@ -1,9 +1,9 @@
 r"""Java's .properties format, as server.properties is written.
 
-A line is `key=value`, `key: value` or `key value`; blanks before the key and around the separator do not
-count. `#` and `!` begin a comment line. A line that ends in an odd number of backslashes goes on in the next,
-whose leading blanks are dropped. `\t`, `\n`, `\r`, `\f` and `\uXXXX` mean what they do in Java; before any
-other character the backslash only takes away that character's special meaning.
+A line is `key=value`, `key: value` or `key value`; blanks before the key and around the separator are ignored. `#` and
+`!` begin a comment line. A line that ends in an odd number of backslashes goes on in the next, whose leading blanks are
+dropped. `\t`, `\n`, `\r`, `\f` and `\uXXXX` mean what they do in Java; before any other character the backslash only
+takes away that character's special meaning.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Property(NamedTuple):
 
 
 class MalformedProperties(ValueError):
-    """The text is not in the format; the only way to get there is a broken \\uXXXX."""
+    """The text is not in the format: only a malformed \\uXXXX can cause that."""
 
 
 def parse_properties(text: str) -> list[Property]:
-    """Every setting of the text in order, with the line it begins on; of a repeated key, the last."""
+    """Returns every setting of the text in order, with the line on which it begins; of a repeated key only the last."""
     found: dict[str, Property] = {}
     for line, content in _logical_lines(text):
         key, value = _split(content)
@@ -38,13 +38,14 @@ def parse_properties(text: str) -> list[Property]:
 
 
 def render_properties(settings: Mapping[str, str]) -> str:
-    """A text in ASCII from which `parse_properties`, and Java, read the same settings; ValueError if there is none."""
+    """Returns a text in ASCII from which `parse_properties` and Java read the same settings; raises ValueError if there
+    is none."""
     return "".join(f"{_escape(key, '=: #!')}={_escape(value, '')}\n" for key, value in settings.items())
 
 
 def _escape(text: str, special: str) -> str:
     escaped = "".join(_escape_character(character, special) for character in text)
-    # Blanks in front of a value do not count.
+    # Blanks before a value are ignored.
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
 
@@ -60,7 +61,7 @@ def _escape_character(character: str, special: str) -> str:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines with their continuations joined, without blank lines and comments."""
+    """Returns lines with their continuations joined, without blank lines and comments."""
     logical: list[tuple[int, str]] = []
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     begun: tuple[int, str] | None = None
@@ -81,7 +82,7 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _split(content: str) -> tuple[str, str]:
-    """Key and value, both still escaped."""
+    """Returns key and value, both still escaped."""
     at = 0
     while at < len(content) and content[at] not in "=:" + _BLANKS:
         at += 2 if content[at] == "\\" else 1

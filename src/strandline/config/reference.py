@@ -1,4 +1,4 @@
-"""The configuration reference as Markdown, made from the keys so that it never differs from them."""
+"""The configuration reference as Markdown, which is made from the keys."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def default_text(key: ConfigKey) -> str:
 
 
 def _in_words(key: ConfigKey) -> str:
-    """A large number of bytes or milliseconds in a unit that people read, where it comes out even."""
+    """Returns a large number of bytes or milliseconds in a larger unit, if it is a whole number of them."""
     if isinstance(key.default, bool) or not isinstance(key.default, int) or key.default <= 0:
         return ""
     units: tuple[tuple[int, str], ...] = ()

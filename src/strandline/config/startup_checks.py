@@ -1,7 +1,7 @@
 """Rules between keys that must hold before a node starts, and between broker keys that change while it runs.
 
-The rules are those of Apache Kafka's KafkaConfig, GroupCoordinatorConfig and ShareGroupConfig; the sentences
-say what to change. A rule that Kafka only logs is a warning here.
+The rules are those of Apache Kafka's KafkaConfig, GroupCoordinatorConfig and ShareGroupConfig; the messages say what to
+change. A rule that Kafka only logs is a warning here.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _check_broker_listeners(config: ParsedConfig) -> None:
         _require(not strays, config, "advertised.listeners", f"{rule}; it also has {', '.join(strays)}")
         _check_inter_broker_mechanism(config, name)
     for listener in (*config.advertised_listeners, *config.advertised_controller_listeners):
-        rule = f"nobody can connect to {EVERY_INTERFACE}; give {listener.name} a real host in advertised.listeners"
+        rule = f"clients cannot connect to {EVERY_INTERFACE}; give {listener.name} a real host in advertised.listeners"
         _require(listener.host != EVERY_INTERFACE, config, "advertised.listeners", rule)
     known = {*here, *config.strings("controller.listener.names")}
     for early in filter(None, config.strings("early.start.listeners")):

@@ -1,4 +1,4 @@
-"""Rules between the settings of a topic, beyond those for each alone (LogConfig's rules)."""
+"""Rules between the settings of a topic (LogConfig's rules)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNLIMITED = -1
 
 
 def check_topic(configs: DynamicConfigs, overrides: Mapping[str, str], before: Mapping[str, str]) -> None:
-    """Raise InvalidConfig if a topic cannot have these overrides in the place of those it had `before`."""
+    """Raises InvalidConfig if a topic cannot have these overrides instead of those it had `before`."""
     for name, text in overrides.items():
         if name not in TOPIC_KEYS:
             raise InvalidConfig(name, text, f"Unknown topic config name: {name}")
@@ -60,7 +60,8 @@ def _check_remote_storage(settings: TopicConfig, *, offered: bool) -> None:
 
 
 def _check_local(local_name: str, name: str, local: int, total: int, copy_disabled: bool) -> None:
-    """Raises InvalidConfig where local retention would outlast retention, or differ from it where nothing is copied."""
+    """Raises InvalidConfig if local retention would be longer than retention, or differ from it where nothing is
+    copied."""
     if local == _FROM_RETENTION:
         return
     if total > _UNLIMITED and not _UNLIMITED < local <= total:

@@ -1,4 +1,4 @@
-"""The settings of one topic as the hot path reads them: one typed attribute for each topic key."""
+"""The settings of one topic for the hot path: one typed attribute for each topic key."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from strandline.config.keys.topic import TOPIC_KEYS
 
 
 class TopicConfig:
-    """The configuration of a topic: overrides, broker settings and defaults put together. It never changes.
+    """The configuration of a topic: overrides, broker settings and defaults combined. It never changes.
 
-    Topics without overrides share one object, so `is` tells whether anything has to be done about a change.
+    Topics without overrides share one object, so `is` shows whether anything has changed.
     """
 
     __slots__ = tuple(name.replace(".", "_") for name in TOPIC_KEYS if not TOPIC_KEYS[name].internal)
@@ -46,7 +46,7 @@ class TopicConfig:
     retention_bytes: int
     retention_ms: int
     segment_bytes: int
-    """Counts internal.segment.bytes, where a test has set it."""
+    """The value of internal.segment.bytes, if a test has set it."""
     segment_index_bytes: int
     segment_jitter_ms: int
     segment_ms: int
@@ -55,7 +55,7 @@ class TopicConfig:
     unclean_leader_election_enable: bool
 
     def __init__(self, values: Mapping[str, ConfigValue]) -> None:
-        """From a value for every topic key, by the key's name."""
+        """Makes the attributes from a value for every topic key, by the key's name."""
         for attribute, name in _ATTRIBUTES:
             object.__setattr__(self, attribute, values[name])
         if values["internal.segment.bytes"] is not None:

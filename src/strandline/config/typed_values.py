@@ -1,10 +1,10 @@
-"""Settings read by name, each as the type that its key has."""
+"""Access to settings by name, each with the type of its key."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Inside the class these names are its methods.
+# Inside the class the plain names are its methods.
 _int = int
 _float = float
 
@@ -17,7 +17,7 @@ class TypedValues:
     _values: dict[str, Any]
 
     def value(self, name: str) -> Any:
-        """The value of any key; None where Kafka has null."""
+        """Returns the value of any key; None stands for Kafka's null."""
         return self._values[name]
 
     def int(self, name: str) -> _int:
@@ -48,15 +48,15 @@ class TypedValues:
         return None if self._values[name] is None else self.text(name)
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """The entries of a list; none where the list is null."""
+        """Returns the entries of a list; none if the list is null."""
         value = self._values[name]
         assert value is None or isinstance(value, tuple), f"{name} is no list: {value!r}"
         return value or ()
 
 
 def nearest(name: str, known: Any) -> str:
-    """'; did you mean …?' where a known name is like this one, otherwise nothing."""
-    import difflib  # Costs more to load than all the rest; only a slip of the pen needs it.
+    """Returns '; did you mean …?' if a known name is similar to this one, otherwise an empty text."""
+    import difflib  # imported only for a typing error, because it takes longer than all the rest
 
     close = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""

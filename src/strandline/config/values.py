@@ -1,4 +1,4 @@
-"""From the text of a setting to its value, and from the value to the text that clients are shown."""
+"""Conversion of a setting's text to its value, and of the value to the text that clients get."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from strandline.config.java import (
     trim,
 )
 
-# What may stand around the commas of a list.
+# The blanks that are allowed around the commas of a list.
 _BLANKS = " \t\n\v\f\r"
 
 
 class InvalidConfig(ValueError):
-    """A setting that cannot stand: which key, what was given, what is wrong, and what would be right.
+    """An invalid setting: its key, its value, the fault, and the allowed values.
 
-    `message` is what Apache Kafka would tell a client; the text of the exception adds what is allowed.
+    `message` is Apache Kafka's message for a client; the text of the exception adds the allowed values.
     """
 
     def __init__(self, key: str, value: str | None, message: str, allowed: str = "") -> None:
@@ -43,7 +43,7 @@ class InvalidConfig(ValueError):
 
 
 def parse(key: ConfigKey, text: str | None) -> ConfigValue:
-    """The value that `text` stands for; raises InvalidConfig if it is none or not an allowed one."""
+    """Returns the value of `text`; raises InvalidConfig if it is no value, or not an allowed one."""
     value = None if text is None else _parse_type(key, text)
     if isinstance(value, tuple) and isinstance(key.validator, ListOf):
         value = tuple(dict.fromkeys(value))
@@ -84,7 +84,7 @@ def _parse_boolean(key: ConfigKey, text: str) -> bool:
 
 
 def _number(key: ConfigKey, text: str, number: float | None) -> float:
-    """`number`, if the text was one. To the type checker every integer is a float."""
+    """Returns `number`; raises InvalidConfig if the text was none. For the type checker every integer is a float."""
     if number is None:
         sentence = invalid_value(key.name, text, f"Not a number of type {key.type}")
         raise InvalidConfig(key.name, text, sentence, key.allowed())
@@ -92,7 +92,7 @@ def _number(key: ConfigKey, text: str, number: float | None) -> float:
 
 
 def render(value: ConfigValue) -> str | None:
-    """The text in which DescribeConfigs shows a value."""
+    """Returns the text of a value in DescribeConfigs."""
     if value is None:
         return None
     if value is True or value is False:

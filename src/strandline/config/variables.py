@@ -1,13 +1,13 @@
 """Variables inside values, such as `${env:NAME}` and `${file:/path:key}` (KIP-297, KIP-421).
 
-1. `config.providers` names providers; `config.providers.NAME.class` says what each is, and keys that begin with
+1. `config.providers` names providers; `config.providers.NAME.class` is the class of each, and keys that begin with
    `config.providers.NAME.param.` are its parameters.
-2. A variable is `${provider:key}` or `${provider:path:key}`, anywhere in a value. What is filled in is not looked
-   through again.
+2. A variable is `${provider:key}` or `${provider:path:key}`, anywhere in a value. Variables in a replacement are not
+   replaced.
 3. A variable without a provider, or whose provider has no such value, stays as it is written, as in Apache Kafka.
    There it does so silently; here `BrokerConfig` warns.
 
-How values are looked up is not known here: `strandline.node.config_providers` asks files and the environment.
+The lookup of values is in `strandline.node.config_providers`, which reads files and the environment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROVIDERS: Final = "config.providers"
 _VARIABLE: Final = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 
 Lookup = Callable[[str, str], str | None]
-"""The value at a path and a key, if there is one; ValueError says why it cannot be looked up."""
+"""Returns the value at a path and a key, or None; raises ValueError with the reason if it cannot be looked up."""
 
 
 class Provider(NamedTuple):
@@ -37,7 +37,7 @@ def class_key(name: str) -> str:
 
 
 def providers_of(settings: Mapping[str, str]) -> Iterator[Provider]:
-    """Those that are named and have a class."""
+    """Yields the providers that are named and have a class."""
     for name in _names(settings):
         if class_key(name) in settings:
             prefix = f"{PROVIDERS}.{name}.param."
@@ -48,7 +48,7 @@ def providers_of(settings: Mapping[str, str]) -> Iterator[Provider]:
 
 
 def fill_in(settings: Mapping[str, str], lookups: Mapping[str, Lookup]) -> dict[str, str]:
-    """The settings with their variables replaced; `lookups` by names of providers. Raises InvalidConfig."""
+    """Returns the settings with their variables replaced; `lookups` is by name of provider. Raises InvalidConfig."""
 
     def filled(key: str, text: str) -> str:
         def value_of(variable: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def fill_in(settings: Mapping[str, str], lookups: Mapping[str, Lookup]) -> dict[
 
 
 def advice_on_variables(text: str, settings: Mapping[str, str]) -> Iterator[str]:
-    """For each variable in a value that nothing was filled in for: that it is so, and why."""
+    """Yields a note, with the reason, for each variable in a value that was not replaced."""
     for variable in _VARIABLE.finditer(text):
         provider = variable[1]
         if provider not in _names(settings):

@@ -159,14 +159,14 @@ class TestListeners:
             ("PLAINTEXT://10.0.0.1:1,CONTROLLER://10.0.0.2:1", "port 1 is used twice"),
             ("PLAINTEXT:1,CONTROLLER://:2", "no address: PLAINTEXT:1"),
             ("PLAINTEXT://:x,CONTROLLER://:2", "no address: PLAINTEXT://:x"),
-            ("PLAINTEXT://:70000,CONTROLLER://:2", "port that cannot be"),
+            ("PLAINTEXT://:70000,CONTROLLER://:2", "impossible port"),
             (
                 "FAST://:1,CONTROLLER://:2",
                 "listener FAST whose protocol is unknown; add it to listener.security",
             ),
             ("CONTROLLER://:2", "for clients"),
             ("PLAINTEXT://:1", "controller.listener.names must only name entries of listeners"),
-            ("PLAINTEXT://0.0.0.0:1,CONTROLLER://:2", "nobody can connect to 0.0.0.0"),
+            ("PLAINTEXT://0.0.0.0:1,CONTROLLER://:2", "clients cannot connect to 0.0.0.0"),
         ],
     )
     def test_listeners_that_cannot_work_are_refused(self, listeners: str, reason: str) -> None:

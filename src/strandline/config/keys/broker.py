@@ -1,4 +1,4 @@
-"""All broker keys by name, and the rules by which the name of one stands for another."""
+"""All broker keys by name, and the rules for their synonyms."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ DYNAMIC_ONLY_KEYS: Final[dict[str, ConfigKey]] = {
     key.name: key for key in broker_replication.DYNAMIC_ONLY_KEYS
 }
 
-# The same setting in several units: the first that is given counts.
+# The same setting in several units: the first that is set is used.
 UNIT_SYNONYMS: Final[tuple[tuple[str, ...], ...]] = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 
-# These may carry the name of a SASL mechanism between the prefix of a listener and their own name.
+# These may have the name of a SASL mechanism between the prefix of a listener and their own name.
 _MECHANISM_KEYS: Final = (
     "sasl.jaas.config",
     "sasl.login.callback.handler.class",
@@ -76,7 +76,7 @@ _SHARED_LISTENER_KEYS: Final = ("max.connections", "max.connection.creation.rate
 
 
 def listener_key(name: str) -> str | None:
-    """The key without the prefix of a listener: ssl.key.password in listener.name.internal.ssl.key.password."""
+    """Returns the key without the prefix of a listener: ssl.key.password in listener.name.internal.ssl.key.password."""
     if not name.startswith("listener.name."):
         return None
     _, dot, rest = name.removeprefix("listener.name.").partition(".")
@@ -84,7 +84,7 @@ def listener_key(name: str) -> str | None:
 
 
 def synonyms(name: str) -> tuple[str, ...]:
-    """The names under which a broker's setting is looked up, in the order in which they count."""
+    """Returns the names under which a broker's setting is looked up, in order of precedence."""
     if name == "log.flush.interval.ms":
         return ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
     for names in UNIT_SYNONYMS:
@@ -97,7 +97,7 @@ def synonyms(name: str) -> tuple[str, ...]:
 
 
 def find_key(name: str) -> ConfigKey | None:
-    """The key of that name, or of the setting that a listener overrides under that name."""
+    """Returns the key of that name, or of the setting that a listener overrides under that name."""
     key = BROKER_KEYS.get(name) or DYNAMIC_ONLY_KEYS.get(name)
     if key is None and listener_key(name) is not None:
         key = BROKER_KEYS.get(synonyms(name)[-1])
@@ -105,7 +105,7 @@ def find_key(name: str) -> ConfigKey | None:
 
 
 def is_fixed(name: str) -> bool:
-    """Whether the key only counts when a node starts. A key that nobody knows may belong to a plug-in."""
+    """Returns True if the key is only read when a node starts. An unknown key may belong to a plug-in."""
     key = BROKER_KEYS.get(name)
     return key is not None and key.update_mode == READ_ONLY
 

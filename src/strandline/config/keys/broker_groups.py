@@ -34,7 +34,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Threads of the group coordinator."
     ),
     accepted("group.coordinator.background.threads", INT, 2, at_least(1), HIGH).documented(
-        "Threads for matching regular expressions and for assignments computed aside."
+        "Threads for matching regular expressions and for assignments that are computed in the background."
     ),
     accepted("group.coordinator.append.linger.ms", INT, -1, at_least(-1), MEDIUM).documented(
         "How long the coordinator collects records before it writes them together; -1 adapts to the load."
@@ -131,7 +131,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Most members of a streams group."
     ),
     active("offset.metadata.max.bytes", INT, 4096, None, HIGH).documented(
-        "Longest note that a consumer may store with a committed offset."
+        "Longest metadata that a consumer may store with a committed offset."
     ),
     accepted("offsets.load.buffer.size", INT, 5_242_880, at_least(1), HIGH).documented(
         "Bytes read at a time when committed offsets are loaded."
@@ -149,7 +149,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Partitions of __consumer_offsets. It must not change once the topic exists."
     ),
     active("offsets.topic.replication.factor", SHORT, 3, at_least(1), HIGH).documented(
-        "Replicas of __consumer_offsets. The topic is created once so many brokers are there."
+        "Replicas of __consumer_offsets. The topic is created once so many brokers are registered."
     ),
     active("offsets.topic.segment.bytes", INT, 104_857_600, at_least(1), HIGH).documented(
         "Segment size of __consumer_offsets. Smaller ones are compacted and loaded sooner."

@@ -1,4 +1,4 @@
-"""Broker keys that Kafka does not document: read if given, shown only where somebody set them."""
+"""Broker keys that Kafka does not document: they are read if they are set, and shown only then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often the controller logs how long its events took."
     ),
     accepted("group.consumer.regex.refresh.interval.ms", INT, 600_000, at_least(10_000), MEDIUM).internal(
-        "How often the topics that match a group's regular expressions are searched anew."
+        "How often the topics that match a group's regular expressions are searched again."
     ),
     accepted("group.share.initialize.retry.interval.ms", INT, 30_000, at_least(1), LOW).internal(
         "Pause before the state of a share partition is initialized again."
@@ -54,7 +54,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Longest pause after the start before the log's regular work is done first: retention and checkpoints."
     ),
     active("producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1), LOW).internal(
-        "How often partitions search for producers whose memory has expired."
+        "How often partitions search for expired producers and forget them."
     ),
     accepted("remote.log.index.file.cache.ttl.ms", LONG, 900_000, at_least(-1), LOW).internal(
         "How long an index fetched from remote storage stays unused before it is dropped; -1 is forever."

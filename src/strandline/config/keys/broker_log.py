@@ -1,6 +1,6 @@
-"""Broker keys of the log: where it lies, when it rolls, what is kept, flushed, compressed and compacted.
+"""Broker keys of the log: its place, rolling, retention, flushing, compression and compaction.
 
-Most are the defaults of a topic key; `topic_keys` says of which.
+Most are defaults of a topic key; `topic` says of which.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from strandline.config.java import DOUBLE_MAX, LONG_MAX
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
     active("num.partitions", INT, 1, at_least(1), MEDIUM).documented(
-        "Partitions of a topic whose creator gave no number."
+        "Partitions of a topic that is created without a number of partitions."
     ),
     active("auto.create.topics.enable", BOOLEAN, True, None, HIGH).documented(
-        "Whether a topic that a client asks for by name is created if it does not exist."
+        "Whether a topic that a client requests by name is created if it does not exist."
     ),
     active("log.dir", LIST, ("/tmp/kafka-logs",), NON_EMPTY_LIST, HIGH).documented(
-        "Directories for logs, where log.dirs is not given."
+        "Directories for logs, if log.dirs is not set."
     ),
     active("log.dirs", LIST, None, NON_EMPTY_LIST_OR_NULL, HIGH).documented(
         "Directories for logs. New partitions are spread over them. Without it, log.dir counts."
@@ -91,7 +91,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often logs are searched for segments that may be deleted."
     ),
     active("log.cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, CLUSTER_WIDE).documented(
-        "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) kept."
+        "How old records are treated: deleted, compacted to the last of each key, both, or (empty list) neither."
     ),
     active("log.index.size.max.bytes", INT, 10_485_760, at_least(4), MEDIUM, CLUSTER_WIDE).documented(
         "Size at which an index is full. A full index closes its segment."
@@ -113,7 +113,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often the offset up to which logs are safely on disk is written down, which shortens recovery."
     ),
     active("log.flush.start.offset.checkpoint.interval.ms", INT, 60_000, at_least(0), HIGH).documented(
-        "How often the first offset of each log is written down, so that deleted records stay deleted."
+        "How often the log start offset of each partition is written to its checkpoint, so that deleted "
+        "records stay deleted."
     ),
     active("log.segment.delete.delay.ms", LONG, 60_000, at_least(0), HIGH, CLUSTER_WIDE).documented(
         "How long the files of a deleted segment stay before they are removed."
@@ -128,7 +129,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Threads that move replicas between log directories. Without it, one for each directory."
     ),
     active("message.max.bytes", INT, 1_048_588, at_least(0), HIGH, CLUSTER_WIDE).documented(
-        "Largest batch of records that is taken, after compression."
+        "Largest batch of records that is accepted, after compression."
     ),
     active("compression.type", STRING, "producer", CODECS, HIGH, CLUSTER_WIDE).documented(
         "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
@@ -144,7 +145,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active(
         "log.message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPES, MEDIUM, CLUSTER_WIDE
-    ).documented("Which time a record carries: the one its producer gave, or that of the append."),
+    ).documented("The timestamp of a record: the one that its producer set, or the time of the append."),
     active(
         "log.message.timestamp.before.max.ms", LONG, LONG_MAX, at_least(0), MEDIUM, CLUSTER_WIDE
     ).documented("How far a producer's timestamp may lie in the past before the record is refused."),
@@ -168,7 +169,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Memory for the input and output of compaction, shared by the cleaner's threads."
     ),
     active("log.cleaner.io.buffer.load.factor", DOUBLE, 0.9, None, MEDIUM, CLUSTER_WIDE).documented(
-        "How full a map of keys may get. A fuller one takes more keys at once, with more collisions."
+        "How full a map of keys may get. A fuller map takes more keys at once, with more collisions."
     ),
     active("log.cleaner.backoff.ms", LONG, 15_000, at_least(0), MEDIUM, CLUSTER_WIDE).documented(
         "How long the cleaner sleeps when no log needs it."

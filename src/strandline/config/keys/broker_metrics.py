@@ -27,7 +27,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "one, -1 opens none."
     ),
     active("strandline.metrics.host", STRING, "localhost", None, MEDIUM).documented(
-        "Address on which that port listens. Whoever reaches it sees the names of topics, groups and clients."
+        "Address on which that port listens. Everybody who can connect to it sees the names of topics, "
+        "groups and clients."
     ),
     active("strandline.lag.sample.interval.ms", LONG, 10_000, at_least(100), LOW).documented(
         "How often a node that serves metrics looks at the offsets of the groups that it coordinates."
@@ -58,19 +59,19 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         ANY_LIST,
         LOW,
         CLUSTER_WIDE,
-    ).documented("Classes that pass Kafka's metrics on."),
+    ).documented("Classes that report Kafka's metrics."),
     accepted("metrics.num.samples", INT, 2, at_least(1), LOW).documented("Samples kept for each metric."),
     accepted("metrics.sample.window.ms", LONG, 30_000, at_least(1), LOW).documented(
         "Length of one sample of a metric."
     ),
     accepted("metrics.recording.level", STRING, "INFO", None, LOW).documented(
-        "How much is measured: INFO, DEBUG or TRACE."
+        "The level of detail of metrics: INFO, DEBUG or TRACE."
     ),
     accepted("kafka.metrics.reporters", LIST, (), ANY_LIST, LOW).documented(
-        "Classes that pass the older metrics of the broker on."
+        "Classes that report the older metrics of the broker."
     ),
     accepted("kafka.metrics.polling.interval.secs", INT, 10, at_least(1), LOW).documented(
-        "How often the older reporters are asked for their figures."
+        "How often the older reporters read their metrics."
     ),
     active("quota.window.num", INT, 11, at_least(1), LOW).documented(
         "Samples kept to measure the traffic of clients."

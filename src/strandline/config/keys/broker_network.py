@@ -30,7 +30,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "0 any free port."
     ),
     active("advertised.listeners", LIST, None, NON_EMPTY_LIST_OR_NULL, HIGH).documented(
-        "The addresses that clients are told to use, where they differ from listeners."
+        "The addresses that clients get from the broker, if they differ from listeners."
     ),
     active(
         "listener.security.protocol.map",
@@ -39,7 +39,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         None,
         LOW,
         PER_BROKER,
-    ).documented("Which security protocol each listener name stands for, as NAME:PROTOCOL,NAME:PROTOCOL."),
+    ).documented("The security protocol of each listener name, as NAME:PROTOCOL,NAME:PROTOCOL."),
     active("socket.send.buffer.bytes", INT, 102_400, None, HIGH).documented(
         "Size of a socket's send buffer; -1 leaves it to the operating system."
     ),
@@ -94,7 +94,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "its connection is closed."
     ),
     accepted("num.network.threads", INT, 3, at_least(1), HIGH, CLUSTER_WIDE).documented(
-        "Threads that read requests and write answers, on each listener. Strandline has one loop for all of "
+        "Threads that read requests and write responses, on each listener. Strandline has one loop for all of "
         "it."
     ),
     accepted("num.io.threads", INT, 8, at_least(1), HIGH, CLUSTER_WIDE).documented(
@@ -104,21 +104,21 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Threads for work that no request waits for."
     ),
     accepted("request.timeout.ms", INT, 30_000, None, HIGH).documented(
-        "How long this node waits for the answer of another node before it tries again or fails."
+        "How long this node waits for the response of another node before it tries again or fails."
     ),
     active("fetch.max.bytes", INT, 57_671_680, at_least(1024), MEDIUM).documented(
-        "Most bytes in the answer to one fetch. One batch is always sent, however large."
+        "Most bytes in the response to one fetch. One batch is always sent, however large."
     ),
     active("max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0), MEDIUM).documented(
-        "Incremental fetch sessions kept at once. When all are taken, idle and smaller ones give way."
+        "Incremental fetch sessions at a time. When all are in use, new sessions replace idle and smaller ones."
     ),
     active("max.request.partition.size.limit", INT, 2000, at_least(1), MEDIUM).documented(
-        "Most partitions that one request may list, where the answer can come in pages."
+        "Most partitions that one request may list, where the response can come in pages."
     ),
     active("delete.topic.enable", BOOLEAN, True, None, HIGH).documented(
         "Whether topics can be deleted. If not, the request is refused."
     ),
     active("telemetry.max.bytes", INT, 1_048_576, at_least(1), LOW).documented(
-        "Largest push of metrics that is taken from a client, after decompression."
+        "Largest push of metrics that is accepted from a client, after decompression."
     ),
 )

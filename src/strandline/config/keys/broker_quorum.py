@@ -38,7 +38,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The older name of node.id. Give only one of them, or the same number to both."
     ),
     active("process.roles", LIST, REQUIRED, ROLES, HIGH).documented(
-        "What this node does: broker, controller, or both in one process."
+        "The roles of this node: broker, controller, or both in one process."
     ),
     active("broker.rack", STRING, None, None, MEDIUM).documented(
         "The failure domain of this broker, such as a rack or a zone. Replicas of a partition are spread "
@@ -54,7 +54,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a starting broker tries to register with the controller before it gives up and exits."
     ),
     active("controlled.shutdown.enable", BOOLEAN, True, None, MEDIUM).documented(
-        "Whether a broker that is told to stop first hands its leaders to other replicas."
+        "Whether a broker that is stopped first hands its leadership to other replicas."
     ),
     active("controller.listener.names", LIST, REQUIRED, NON_EMPTY_LIST, HIGH).documented(
         "The listeners that belong to controllers. Brokers use the first one to reach the controllers."
@@ -64,10 +64,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active("controller.quorum.bootstrap.servers", LIST, (), SERVERS, HIGH).documented(
         "Some controllers from which a node finds the quorum when it starts. Without controller.quorum.voters "
-        "the metadata log says who votes, and controllers can be added and removed."
+        "the voters are in the metadata log, and controllers can be added and removed."
     ),
     active("controller.quorum.auto.join.enable", BOOLEAN, False, None, LOW).documented(
-        "Whether a controller that is no voter asks to become one, instead of an older disk under its id."
+        "Whether a controller that is no voter asks to become one, in place of an older disk under its id."
     ),
     active("controller.quorum.election.timeout.ms", INT, 1000, at_least(0), HIGH).documented(
         "How long a candidate waits for votes before the election counts as failed."
@@ -83,7 +83,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long the leader collects metadata records before it writes them together."
     ),
     active("controller.quorum.request.timeout.ms", INT, 2000, at_least(0), MEDIUM).documented(
-        "How long a controller waits for the answer of one that is to be added, and a change of voters for "
+        "How long a controller waits for the response of one that is to be added, and a change of voters for "
         "its commit."
     ),
     accepted("controller.quorum.retry.backoff.ms", INT, 20, at_least(0), LOW).documented(
@@ -99,7 +99,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The SASL mechanism with which nodes log in to the controllers."
     ),
     active("metadata.log.dir", STRING, None, None, HIGH).documented(
-        "Where the metadata log is kept. Without it, the first of the log directories holds it."
+        "The directory of the metadata log. Without it, the first of the log directories holds it."
     ),
     active("metadata.log.segment.bytes", INT, 1_073_741_824, at_least(8_388_608), HIGH).documented(
         "Size at which a segment of the metadata log is full."

@@ -49,7 +49,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The listener over which the list of remote segments is reached on this broker."
     ),
     accepted("remote.log.metadata.custom.metadata.max.bytes", INT, 128, at_least(0), LOW).documented(
-        "Longest note that the remote storage may keep with a segment. Longer ones stop the copying."
+        "Longest metadata that the remote storage may store with a segment. Longer ones stop the copying."
     ),
     accepted(
         "remote.log.index.file.cache.total.size.bytes", LONG, 1_073_741_824, at_least(1), LOW, CLUSTER_WIDE
@@ -91,7 +91,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Threads that read from remote storage."
     ),
     accepted("remote.log.reader.max.pending.tasks", INT, 100, at_least(1), MEDIUM).documented(
-        "Reads from remote storage that may wait. Beyond it, fetches are answered without them."
+        "Reads from remote storage that may wait. Beyond it, responses to fetches do not have them."
     ),
     accepted("remote.fetch.max.wait.ms", INT, 500, at_least(1), MEDIUM, CLUSTER_WIDE).documented(
         "How long a fetch waits for remote storage."

@@ -24,11 +24,10 @@ from strandline.config.java import LONG_MAX
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
     active("default.replication.factor", INT, 1, None, MEDIUM).documented(
-        "Replicas of a topic whose creator gave no number."
+        "Replicas of a topic that is created without a replication factor."
     ),
     active("min.insync.replicas", INT, 1, at_least(1), HIGH, CLUSTER_WIDE).documented(
-        "Replicas that must have a record before acks=all is answered. With fewer in sync, such writes are "
-        "refused."
+        "Replicas that must be in sync for a write with acks=all. With fewer in sync, such writes are refused."
     ),
     active("unclean.leader.election.enable", BOOLEAN, False, None, HIGH, CLUSTER_WIDE).documented(
         "Whether a replica that is not in sync may lead when no other is left, at the price of lost records."
@@ -40,8 +39,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often the controller looks for leaders that are not the preferred replica."
     ),
     active("leader.imbalance.per.broker.percentage", INT, 0, between(0, 100), HIGH).documented(
-        "How much of what a broker is preferred for others may lead before the controller moves it back. No key of "
-        "Kafka's any more: it was, with a default of 10, and 0 is what Kafka does now."
+        "The share of a broker's preferred partitions that others may lead before the controller moves them "
+        "back. Kafka has removed this key, whose default was 10; it behaves as with 0 now."
     ),
     active("inter.broker.listener.name", STRING, None, None, MEDIUM).documented(
         "The listener that brokers use among themselves. Without it, security.inter.broker.protocol decides."
@@ -59,8 +58,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a request between broker and controller may take before its connection counts as dead."
     ),
     active("replica.lag.time.max.ms", LONG, 30_000, None, HIGH).documented(
-        "How long a follower may go without having caught up with its leader before it leaves the in-sync "
-        "replicas."
+        "How long a follower may lag behind its leader before it leaves the in-sync replicas."
     ),
     active("replica.socket.timeout.ms", INT, 30_000, None, HIGH).documented(
         "How long a fetch of a follower may take before its connection counts as dead; never more than five seconds "
@@ -71,10 +69,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Strandline where it is not set."
     ),
     active("replica.fetch.max.bytes", INT, 1_048_576, at_least(0), MEDIUM).documented(
-        "Bytes a follower asks for of each partition. One batch is always sent, however large."
+        "Bytes that a follower requests of each partition. One batch is always sent, however large."
     ),
     active("replica.fetch.response.max.bytes", INT, 10_485_760, at_least(0), MEDIUM).documented(
-        "Bytes a follower asks for in one fetch of all its partitions. One batch is always sent, however "
+        "Bytes that a follower requests in one fetch of all its partitions. One batch is always sent, however "
         "large."
     ),
     active("replica.fetch.wait.max.ms", INT, 500, None, HIGH).documented(
@@ -87,7 +85,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Pause of a follower after a failed fetch of a partition."
     ),
     active("replica.high.watermark.checkpoint.interval.ms", LONG, 5000, None, HIGH).documented(
-        "How often the high watermark of every partition is written down."
+        "How often the high watermark of every partition is written to its checkpoint."
     ),
     active("replica.selector.class", STRING, None, None, MEDIUM).documented(
         "Which replica a consumer reads from: with ...RackAwareReplicaSelector one in its rack, otherwise the leader. "
@@ -98,7 +96,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     accepted(
         "follower.fetch.last.tiered.offset.enable", BOOLEAN, False, None, MEDIUM, CLUSTER_WIDE
-    ).documented("Whether a new follower starts where remote storage ends, and leaves what is older there."),
+    ).documented("Whether a new follower starts where remote storage ends, and leaves older records there."),
     accepted("fetch.purgatory.purge.interval.requests", INT, 1000, None, MEDIUM).documented(
         "Finished fetches that may pile up among the waiting ones before they are swept out."
     ),

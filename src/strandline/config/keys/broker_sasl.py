@@ -1,4 +1,4 @@
-"""Broker keys of SASL: which mechanisms, how brokers log in themselves, Kerberos and OAuth."""
+"""Broker keys of SASL: mechanisms, the logins of brokers themselves, Kerberos and OAuth."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The SASL mechanism that brokers use among themselves."
     ),
     active("sasl.jaas.config", PASSWORD, None, None, MEDIUM, PER_BROKER).documented(
-        "Who logs in and how, in the syntax of JAAS."
+        "The users or the credentials of a login, in the syntax of JAAS."
     ),
     accepted("sasl.server.callback.handler.class", CLASS, None, None, MEDIUM).documented(
-        "A class that answers the questions of a SASL mechanism on the server's side."
+        "A class that handles the callbacks of a SASL mechanism on the server's side."
     ),
     accepted("sasl.client.callback.handler.class", CLASS, None, None, MEDIUM).documented(
-        "A class that answers the questions of a SASL mechanism on the client's side."
+        "A class that handles the callbacks of a SASL mechanism on the client's side."
     ),
     accepted("sasl.login.callback.handler.class", CLASS, None, None, MEDIUM).documented(
-        "A class that answers the questions of a login."
+        "A class that handles the callbacks of a login."
     ),
     accepted("sasl.login.class", CLASS, None, None, MEDIUM).documented("A class that logs in."),
     active("sasl.server.max.receive.size", INT, 524_288, None, MEDIUM).documented(
-        "Longest message that is taken from a client that has not logged in yet."
+        "Longest message that is accepted from a client that has not logged in yet."
     ),
     accepted("sasl.kerberos.service.name", STRING, None, None, MEDIUM, PER_BROKER).documented(
         "The name under which the broker is known to Kerberos."
@@ -85,7 +85,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long the connection to an identity provider may take to open."
     ),
     accepted("sasl.login.read.timeout.ms", INT, None, None, LOW).documented(
-        "How long the answer of an identity provider may take."
+        "How long the response of an identity provider may take."
     ),
     accepted("sasl.login.retry.backoff.ms", LONG, 100, None, LOW).documented(
         "First pause before a login with an identity provider is tried again."
@@ -94,19 +94,19 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Longest pause before a login with an identity provider is tried again."
     ),
     accepted("sasl.oauthbearer.token.endpoint.url", STRING, None, None, MEDIUM).documented(
-        "Where access tokens are asked for."
+        "The URL from which access tokens are requested."
     ),
     active("sasl.oauthbearer.jwks.endpoint.url", STRING, None, None, MEDIUM).documented(
-        "Where the keys are found with which tokens are checked."
+        "The URL of the keys with which tokens are checked."
     ),
     active("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, None, LOW).documented(
-        "How often the keys with which tokens are checked are fetched anew."
+        "How often the keys with which tokens are checked are fetched again."
     ),
     accepted("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, None, LOW).documented(
-        "First pause before those keys are asked for again after a failure."
+        "First pause before those keys are requested again after a failure."
     ),
     accepted("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, None, LOW).documented(
-        "Longest pause before those keys are asked for again after a failure."
+        "Longest pause before those keys are requested again after a failure."
     ),
     accepted(
         "sasl.oauthbearer.jwt.retriever.class",
@@ -114,7 +114,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
         None,
         MEDIUM,
-    ).documented("The class that gets access tokens."),
+    ).documented("The class that fetches access tokens."),
     accepted(
         "sasl.oauthbearer.jwt.validator.class",
         CLASS,
@@ -123,7 +123,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         MEDIUM,
     ).documented("The class that checks access tokens."),
     accepted("sasl.oauthbearer.scope", STRING, None, None, MEDIUM).documented(
-        "The scope that is asked for with a token."
+        "The scope that is requested with a token."
     ),
     accepted("sasl.oauthbearer.scope.claim.name", STRING, "scope", None, LOW).documented(
         "The claim of a token that holds its scope."
@@ -147,7 +147,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The secret that belongs to the client id."
     ),
     accepted("sasl.oauthbearer.assertion.file", STRING, None, None, MEDIUM).documented(
-        "A file with an assertion made elsewhere."
+        "A file with an assertion that another program has made."
     ),
     accepted("sasl.oauthbearer.assertion.template.file", STRING, None, None, MEDIUM).documented(
         "A file with the head and claims from which assertions are made."
@@ -175,10 +175,10 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "The subject that an assertion names."
     ),
     accepted("sasl.oauthbearer.assertion.claim.exp.seconds", INT, 300, between(0, 86_400), LOW).documented(
-        "How long an assertion is good."
+        "How long an assertion is valid."
     ),
     accepted("sasl.oauthbearer.assertion.claim.nbf.seconds", INT, 60, between(0, 3600), LOW).documented(
-        "How long before its making an assertion is already good."
+        "How long before its creation an assertion is already valid."
     ),
     accepted("sasl.oauthbearer.assertion.claim.jti.include", BOOLEAN, False, None, MEDIUM).documented(
         "Whether every assertion gets an id of its own."

@@ -1,4 +1,4 @@
-"""Broker keys of security: authorization, TLS, delegation tokens. `broker_sasl_keys` has those of SASL.
+"""Broker keys of security: authorization, TLS, delegation tokens. `broker_sasl` has those of SASL.
 
 Keys of TLS and SASL can be given for one listener with the prefix listener.name.<name in lower case>.
 """
@@ -28,8 +28,8 @@ from strandline.config.definition import (
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
     active("authorizer.class.name", STRING, "", NON_NULL, LOW).documented(
-        "The class that decides who may do what: org.apache.kafka.metadata.authorizer.StandardAuthorizer, with "
-        "super.users and allow.everyone.if.no.acl.found. Empty: everybody may do everything."
+        "The class of the authorizer: org.apache.kafka.metadata.authorizer.StandardAuthorizer, with "
+        "super.users and allow.everyone.if.no.acl.found. Empty: every user may do everything."
     ),
     accepted(
         "principal.builder.class",
@@ -38,12 +38,12 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         None,
         MEDIUM,
         PER_BROKER,
-    ).documented("The class that makes a user's name out of a connection."),
+    ).documented("The class that derives a user's name from a connection."),
     accepted("security.providers", STRING, None, None, LOW).documented(
         "Classes that provide security algorithms."
     ),
     active("connections.max.reauth.ms", LONG, 0, None, MEDIUM).documented(
-        "How long a SASL login is good before the client must log in again; 0 is forever."
+        "How long a SASL login is valid before the client must log in again; 0 is forever."
     ),
     active("delegation.token.secret.key", PASSWORD, None, None, MEDIUM).documented(
         "The secret with which delegation tokens are signed, the same on every node. Without it there are "
@@ -53,13 +53,13 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a delegation token can be renewed at most."
     ),
     active("delegation.token.expiry.time.ms", LONG, 86_400_000, at_least(1), MEDIUM).documented(
-        "How long a delegation token is good before it must be renewed."
+        "How long a delegation token is valid before it must be renewed."
     ),
     active("delegation.token.expiry.check.interval.ms", LONG, 3_600_000, at_least(1), LOW).documented(
         "How often expired delegation tokens are searched for and removed."
     ),
     accepted("ssl.protocol", STRING, "TLSv1.3", None, MEDIUM, PER_BROKER).documented(
-        "The TLS protocol with which a context is made."
+        "The TLS protocol of a new context."
     ),
     accepted("ssl.provider", STRING, None, None, MEDIUM, PER_BROKER).documented(
         "The provider of TLS. Without it, the platform's own."
@@ -72,7 +72,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
     ),
     active(
         "ssl.client.auth", STRING, "none", one_of("required", "requested", "none"), MEDIUM, PER_BROKER
-    ).documented("Whether clients must show a certificate, may show one, or are not asked."),
+    ).documented("Whether clients must send a certificate, may send one, or send none."),
     active("ssl.endpoint.identification.algorithm", STRING, "https", None, LOW, PER_BROKER).documented(
         "How a server's name is checked against its certificate. Empty: it is not."
     ),

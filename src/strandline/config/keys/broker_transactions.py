@@ -1,4 +1,4 @@
-"""Broker keys of transactions and of the memory of idempotent producers."""
+"""Broker keys of transactions and of idempotent producers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strandline.config.definition import (
 
 KEYS: Final[tuple[ConfigKey, ...]] = (
     active("transaction.max.timeout.ms", INT, 900_000, at_least(1), HIGH).documented(
-        "Longest timeout that a producer may ask for its transactions."
+        "Longest timeout that a producer may request for its transactions."
     ),
     active(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10_000, at_least(1), LOW
@@ -31,7 +31,8 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long the coordinator remembers a transactional id that no transaction has used."
     ),
     active("transaction.partition.verification.enable", BOOLEAN, True, None, LOW, CLUSTER_WIDE).documented(
-        "Whether a partition asks the coordinator that a transaction is open before it takes its records."
+        "Whether a partition leader verifies with the coordinator that a transaction is open before "
+        "it appends records of it."
     ),
     accepted("transaction.two.phase.commit.enable", BOOLEAN, False, None, LOW).documented(
         "Whether producers may prepare a transaction for a commit that another system decides."
@@ -40,7 +41,7 @@ KEYS: Final[tuple[ConfigKey, ...]] = (
         "Partitions of __transaction_state. It must not change once the topic exists."
     ),
     active("transaction.state.log.replication.factor", SHORT, 3, at_least(1), HIGH).documented(
-        "Replicas of __transaction_state. The topic is created once so many brokers are there."
+        "Replicas of __transaction_state. The topic is created once so many brokers are registered."
     ),
     active("transaction.state.log.min.isr", INT, 2, at_least(1), HIGH).documented(
         "Replicas of __transaction_state that must have a write before it counts."

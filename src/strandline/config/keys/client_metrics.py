@@ -1,7 +1,7 @@
 """Keys of subscriptions to metrics of clients (KIP-714), which are resources of the type CLIENT_METRICS.
 
-A subscription asks the clients that `match` selects for `metrics`, every `interval.ms`. It exists as
-long as one of its keys is set.
+By a subscription the clients that `match` selects push `metrics`, every `interval.ms`. It exists as long as one of its
+keys is set.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ METRICS: Final = "metrics"
 INTERVAL_MS: Final = "interval.ms"
 MATCH: Final = "match"
 
-# Of `metrics`: every metric that a client has.
+# The value of `metrics` for every metric of a client.
 ALL_METRICS: Final = "*"
 
 INTERVAL_MS_DEFAULT: Final = 300_000
 _INTERVAL_MS_MIN: Final = 100
 _INTERVAL_MS_MAX: Final = 3_600_000
 
-# The facts about a client that `match` can select by.
+# The facts about a client by which `match` can select.
 MATCHED: Final = (
     "client_instance_id",
     "client_id",
@@ -35,7 +35,7 @@ MATCHED: Final = (
 
 _KEYS: Final[tuple[ConfigKey, ...]] = (
     active(METRICS, LIST, (), None, MEDIUM, PER_SUBSCRIPTION).documented(
-        "How the names of the metrics begin that clients are asked for; `*` asks for all, and nothing for none."
+        "The prefixes of the names of metrics that clients push; `*` is for all metrics, an empty list for none."
     ),
     active(INTERVAL_MS, INT, INTERVAL_MS_DEFAULT, None, MEDIUM, PER_SUBSCRIPTION).documented(
         "How often clients push their metrics, from 100 ms to an hour. Of several subscriptions the shortest counts."
@@ -51,7 +51,7 @@ CLIENT_METRICS_KEYS: Final[dict[str, ConfigKey]] = {key.name: key for key in _KE
 
 
 def subscription_flaw(name: str, overrides: Mapping[str, str]) -> tuple[str, str] | None:
-    """The name of Kafka's error and its sentence, if a subscription cannot have these settings."""
+    """Returns the name of Kafka's error and its message, if a subscription cannot have these settings."""
     if not name:
         return "INVALID_REQUEST", "Subscription name can't be empty"
     unknown = [key for key in overrides if key not in CLIENT_METRICS_KEYS]
@@ -75,9 +75,9 @@ def subscription_flaw(name: str, overrides: Mapping[str, str]) -> tuple[str, str
 
 
 def match_patterns(entries: Sequence[str]) -> dict[str, Any]:
-    """Compiled patterns by the fact that they select by. Raises InvalidConfig.
+    """Returns compiled patterns by the fact that they select by. Raises InvalidConfig.
 
-    Patterns are RE2's, as those of consumers' subscriptions: their time is bounded, whatever somebody writes.
+    Patterns are RE2's, like those of consumers' subscriptions: their time is bounded for every pattern.
     """
     patterns: dict[str, Any] = {}
     for entry in entries:
@@ -90,7 +90,7 @@ def match_patterns(entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _compiled(entry: str, text: str) -> Any:
-    import re2  # on first use: few clusters have subscriptions
+    import re2  # imported on first use: few clusters have subscriptions
 
     options = re2.Options()
     options.log_errors = False

@@ -1,8 +1,8 @@
 """Group keys (KIP-848): settings of one group that override the broker's settings for all groups.
 
-`consumer.session.timeout.ms` stands in for `group.consumer.session.timeout.ms`, and so with the others; the broker's
-bounds for it are `group.consumer.min.session.timeout.ms` and `…max…`. Keys of share and streams groups are taken and
-shown, though no broker of Strandline has such groups.
+`consumer.session.timeout.ms` overrides `group.consumer.session.timeout.ms`, and so on; the broker's bounds for it are
+`group.consumer.min.session.timeout.ms` and `…max…`. Keys of share and streams groups are accepted and shown, though no
+broker of Strandline has such groups.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from strandline.config.keys.broker import BROKER_KEYS
 from strandline.config.values import InvalidConfig, parse
 
 BrokerValue = Callable[[str], ConfigValue]
-"""Returns the value of a broker's key as it is now."""
+"""Returns the present value of a broker's key."""
 
 _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("consumer.session.timeout.ms", INT, 45_000, at_least(1), MEDIUM, PER_GROUP).documented(
@@ -48,7 +48,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "How often members of this share group send heartbeats."
     ),
     accepted("share.record.lock.duration.ms", INT, 30_000, at_least(1000), MEDIUM, PER_GROUP).documented(
-        "How long a record is one member's before others may get it."
+        "How long a delivered record is locked to its member before others may get it."
     ),
     accepted("share.delivery.count.limit", INT, 5, at_least(2), MEDIUM, PER_GROUP).documented(
         "How often a record is delivered before it is given up."
@@ -57,7 +57,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "Most records of a partition that members have at a time."
     ),
     accepted("share.auto.offset.reset", STRING, "latest", OFFSET_RESETS, MEDIUM, PER_GROUP).documented(
-        "Where a share group begins: earliest, latest, or by_duration:<ISO 8601 duration>."
+        "The offset at which a share group begins: earliest, latest, or by_duration:<ISO 8601 duration>."
     ),
     accepted(
         "share.isolation.level",
@@ -94,20 +94,21 @@ GROUP_KEYS: Final[dict[str, ConfigKey]] = {key.name: key for key in _KEYS}
 
 
 def broker_key(name: str) -> str | None:
-    """The broker's key that a group's key stands in for."""
+    """Returns the broker's key that a group's key overrides."""
     found = f"group.{name}"
     return found if found in BROKER_KEYS else None
 
 
 def _bound(name: str, which: str) -> str | None:
     kind, _, rest = name.partition(".")
-    rest = rest.removeprefix("num.")  # of standby replicas
+    rest = rest.removeprefix("num.")  # the key of standby replicas
     found = f"group.{kind}.{which}.{rest}"
     return found if found in BROKER_KEYS else None
 
 
 def group_value(broker_value: BrokerValue, overrides: Mapping[str, str], name: str) -> ConfigValue:
-    """The value that a group with these overrides has. An override outside the broker's bounds is clamped."""
+    """Returns the value for a group with these overrides. An override outside of the broker's bounds is limited to
+    them."""
     key, inherited = GROUP_KEYS[name], broker_key(name)
     if name not in overrides:
         assert not isinstance(key.default, Required), name
@@ -121,7 +122,7 @@ def group_value(broker_value: BrokerValue, overrides: Mapping[str, str], name: s
 
 
 def check_group(broker_value: BrokerValue, overrides: Mapping[str, str]) -> None:
-    """Raise InvalidConfig if a group cannot have these overrides."""
+    """Raises InvalidConfig if a group cannot have these overrides."""
     for name, text in overrides.items():
         if name not in GROUP_KEYS:
             raise InvalidConfig(name, text, f"Unknown group config name: {name}")

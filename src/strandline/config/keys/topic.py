@@ -1,7 +1,7 @@
 """Topic keys, and the broker keys from which a topic without a setting of its own takes each value.
 
-A topic's own setting comes first, then the broker keys in the order given here. Some of those count in other
-units: log.retention.hours is a synonym of retention.ms, an hour being 3,600,000 of its milliseconds.
+A topic's own setting comes first, then the broker keys in the order of this module. Some of those have other units:
+log.retention.hours is a synonym of retention.ms, an hour being 3,600,000 of its milliseconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from strandline.config.java import LONG_MAX
 
 _KEYS: Final[tuple[ConfigKey, ...]] = (
     active("cleanup.policy", LIST, ("delete",), CLEANUP_POLICIES, MEDIUM, PER_TOPIC).documented(
-        "What becomes of old records: deleted, compacted to the last of each key, both, or (empty list) kept."
+        "How old records are treated: deleted, compacted to the last of each key, both, or (empty list) neither."
     ),
     active("compression.type", STRING, "producer", CODECS, MEDIUM, PER_TOPIC).documented(
         "How batches are stored: as the producer sent them, uncompressed, or recompressed with one codec."
@@ -81,7 +81,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a record stays uncompacted at most."
     ),
     active("max.message.bytes", INT, 1_048_588, at_least(0), MEDIUM, PER_TOPIC).documented(
-        "Largest batch of records that is taken, after compression."
+        "Largest batch of records that is accepted, after compression."
     ),
     active("message.timestamp.after.max.ms", LONG, 3_600_000, at_least(0), MEDIUM, PER_TOPIC).documented(
         "How far a producer's timestamp may lie in the future before the record is refused."
@@ -90,7 +90,7 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "How far a producer's timestamp may lie in the past before the record is refused."
     ),
     active("message.timestamp.type", STRING, "CreateTime", TIMESTAMP_TYPES, MEDIUM, PER_TOPIC).documented(
-        "Which time a record carries: the one its producer gave, or that of the append."
+        "The timestamp of a record: the one that its producer set, or the time of the append."
     ),
     active("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), MEDIUM, PER_TOPIC).documented(
         "Share of the log that must be uncompacted before compaction is worth it."
@@ -99,17 +99,16 @@ _KEYS: Final[tuple[ConfigKey, ...]] = (
         "How long a record stays uncompacted at least."
     ),
     active("min.insync.replicas", INT, 1, at_least(1), MEDIUM, PER_TOPIC).documented(
-        "Replicas that must have a record before acks=all is answered. With fewer in sync, such writes are "
-        "refused."
+        "Replicas that must be in sync for a write with acks=all. With fewer in sync, such writes are refused."
     ),
     active("preallocate", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
         "Whether the file of a new segment gets its full size at once."
     ),
     accepted("remote.log.copy.disable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
-        "Whether a topic in tiered storage stops copying and only reads what is there."
+        "Whether a topic in tiered storage stops copying and only reads the segments that are there."
     ),
     accepted("remote.log.delete.on.disable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
-        "Whether what is in remote storage is deleted when tiered storage is turned off for the topic."
+        "Whether remote segments are deleted when tiered storage is turned off for the topic."
     ),
     accepted("remote.storage.enable", BOOLEAN, False, None, MEDIUM, PER_TOPIC).documented(
         "Whether closed segments of the topic go to remote storage."
@@ -149,7 +148,7 @@ TOPIC_KEYS: Final[dict[str, ConfigKey]] = {key.name: key for key in _KEYS}
 
 
 class Synonym(NamedTuple):
-    """A broker key that stands for a topic key; `factor` of the topic's units make one of its own."""
+    """A broker key with the default of a topic key; its unit is `factor` times the topic key's."""
 
     name: str
     factor: int = 1
