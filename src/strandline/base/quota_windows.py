@@ -61,9 +61,7 @@ class MeanWindow:
     def __init__(self, width_s: float, samples_max: int) -> None:
         self._width_s = width_s
         self._samples_max = samples_max
-        self._samples: deque[list[float]] = (
-            deque()
-        )  # the begin of each sample, the sum of its values and their number
+        self._samples: deque[list[float]] = deque()  # begin, sum of values and their number
 
     def record(self, value: float, now: float) -> None:
         samples = self._samples

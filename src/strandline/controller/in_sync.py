@@ -71,9 +71,7 @@ def _check(
         requested.leader_epoch > partition.leader_epoch
         or requested.partition_epoch > partition.partition_epoch
     ):
-        raise KafkaError(
-            ErrorCode.NOT_CONTROLLER
-        )  # the leader has seen a newer epoch than this controller knows
+        raise KafkaError(ErrorCode.NOT_CONTROLLER)  # the leader has seen a newer epoch than this one
     if requested.leader_epoch < partition.leader_epoch:
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
     if partition.leader != request.broker_id:

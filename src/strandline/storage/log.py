@@ -40,9 +40,7 @@ from strandline.storage.segment import CHECKED_BYTES_MAX, Place, Segment, Slice
 from strandline.storage.segment_swap import rename_segment
 from strandline.wire.record_batch import BatchHeader, CorruptBatch, Record, read_header, records_in
 
-PREFIX: Final = Struct(
-    ">qii"
-)  # base offset, length, leader epoch: the fields that the leader writes into a batch
+PREFIX: Final = Struct(">qii")  # base offset, length, leader epoch: the fields that a leader writes
 PREFIX_BYTES: Final = PREFIX.size
 _INDEX_ENTRY_BYTES: Final = 8
 _TIME_ENTRY_BYTES: Final = 12
@@ -270,8 +268,7 @@ class Log:
         return found
 
     def offset_by_time(self, timestamp: int, start_offset: int) -> tuple[int, int] | None:
-        """Returns timestamp and offset of the first record at or after `start_offset` that is not older than
-        `timestamp`."""
+        """Returns timestamp and offset of the first record at or after `start_offset` no older than `timestamp`."""
         for segment in self.segments:
             if segment.largest_timestamp()[0] < timestamp:
                 continue
@@ -344,21 +341,17 @@ class Log:
         self.log_start_offset = offset
         with _cutting(self.directory):
             self._forget_above(offset)
-            # The producer state from before is out of date: markers and sequences may have been in the part that is
-            # skipped.
+            # The old producer state is out of date: markers and sequences may be in the part that is skipped.
             remove_snapshots(self._disk, self.directory)
         self._marks = ProducerMarks()
         self.epochs.clear()
 
     def _add_segment_after_removal(self, base_offset: int) -> None:
-        """Adds the first segment again. If that fails, only a start can repair the log, so the error is not one of
-        those that pass."""
+        """Adds the first segment again; if that fails, only a start can repair the log: the error does not pass."""
         try:
             self._add_segment(base_offset, self._active_since_ms)
         except OSError as error:
-            raise OSError(
-                errno.EIO, f"{self.directory} is left without a segment, which a restart repairs: {error}"
-            ) from error
+            raise OSError(errno.EIO, f"{self.directory} is left without a segment: {error}") from error
 
     def cut_segments_from(self, offset: int) -> None:
         """Removes the segment that holds `offset` and all later ones without reading them, because they are damaged."""
@@ -400,8 +393,7 @@ class Log:
                 self.epochs.truncate_from_start(offset)
 
     def drop_segments(self, segments: Sequence[Segment]) -> list[str]:
-        """Takes the oldest segments out of the log; returns the renamed files, which are to be removed after a
-        delay."""
+        """Takes the oldest segments out of the log; returns the renamed files, for removal after a delay."""
         assert list(segments) == self.segments[: len(segments)], "only the oldest segments are dropped"
         assert len(segments) < len(self.segments), "one segment stays"
         paths = []
@@ -441,8 +433,7 @@ class Log:
     # Flushing and closing
 
     def flush_work(self) -> FlushWork:
-        """Returns the work that syncs the log up to its present end; it is for a worker, and then `flushed` is
-        called."""
+        """Returns the work that syncs the log up to its present end; a worker runs it before `flushed`."""
         self._save_indexes()
         paths = [f"{self.directory}/{names.LEADER_EPOCHS}"]
         # A segment that ends at the recovery point is among the files: closing it wrote to its time index.
@@ -462,8 +453,7 @@ class Log:
             self.active.save_indexes()
 
     def moved_to(self, directory: str) -> None:
-        """Notes that the directory was renamed. Later work on this log must not reach a partition that gets its old
-        name."""
+        """Notes that the directory was renamed, so that later work does not reach a partition with its old name."""
         self.directory = directory
         self.epochs.path = f"{directory}/{names.LEADER_EPOCHS}"
         for segment in self.segments:
@@ -490,21 +480,17 @@ class Log:
 
 @contextmanager
 def _cutting(directory: str) -> Iterator[None]:
-    """Turns the error of a truncation that stopped halfway into one that does not pass, because only a start can repair
-    it. The error of a full disk is raised as it is."""
+    """Raises an error that does not pass after a truncation that stopped halfway, except because of a full disk."""
     try:
         yield
     except OSError as error:
         if is_full(error):
             raise
-        raise OSError(
-            errno.EIO, f"{directory} is truncated in part, which a restart repairs: {error}"
-        ) from error
+        raise OSError(errno.EIO, f"{directory} is truncated in part: {error}") from error
 
 
 def _records(batch: bytes) -> list[Record]:
-    """Returns the records of a batch; one record stands for all if they cannot be read, because not every batch is
-    checked when it arrives."""
+    """Returns the records of a batch; one record stands for all if they cannot be read, as without validation."""
     try:
         return records_in(batch)
     except CorruptBatch:

@@ -452,9 +452,7 @@ class Segment:
             if self._disk.exists(path):
                 self._disk.rename(path, path + names.DELETED)
                 renamed.append(path + names.DELETED)
-        self.log_path = (
-            self.path(names.LOG) + names.DELETED
-        )  # responses that are being sent still read from it
+        self.log_path = self.path(names.LOG) + names.DELETED  # responses are still sent from it
         return renamed
 
 

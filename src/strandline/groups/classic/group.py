@@ -56,9 +56,7 @@ class ClassicGroup:
     leader: str | None = None
     members: dict[str, ClassicGroupMember] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)  # instance id to member id
-    pending_members: dict[str, None] = field(
-        default_factory=dict
-    )  # members that were sent an id and have not joined with it yet
+    pending_members: dict[str, None] = field(default_factory=dict)  # have an id, and have not joined yet
     pending_sync: dict[str, None] = field(default_factory=dict)
     has_new_member: bool = False  # a member joined while a new group was waiting for more
     initial_left_ms: int = 0  # the time that a new group may still wait

@@ -177,9 +177,7 @@ class _Cleaning:
                     elif passed.is_aborted(header) or not header.record_count:
                         pass
                     elif check(batch).fault:
-                        self._malformed.append(
-                            header.base_offset
-                        )  # its keys are not known, so the batch stays
+                        self._malformed.append(header.base_offset)  # its keys are unknown: it stays
                     else:
                         body = body_of(header, batch)
                         if not keys.note(body, header.record_count, header.base_offset, plan.first_dirty):
