@@ -53,7 +53,7 @@ def test_settings_that_let_users_in_are_accepted() -> None:
             "as User:ANONYMOUS, which is no super user.*User:admin;User:ANONYMOUS",
         ),
         ({"sasl__enabled__mechanisms": "GSSAPI,PLAIN"}, r"GSSAPI \(Kerberos\).*sasl\.enabled\.mechanisms"),
-        ({"sasl__enabled__mechanisms": "PLAIN,MAGIC"}, "MAGIC is no SASL mechanism"),
+        ({"sasl__enabled__mechanisms": "PLAIN,MAGIC"}, "MAGIC is not a SASL mechanism"),
         ({PLAIN_KEY: "PlainLoginModule required;"}, "nobody could log in"),
         ({PLAIN_KEY: 'PlainLoginModule required user_a="topsecret"'}, "semicolon"),
         ({"sasl__enabled__mechanisms": "PLAIN,OAUTHBEARER"}, r"sasl\.oauthbearer\.jwks\.endpoint\.url"),
