@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 from bench.aims import Aim, aim_for
 from bench.charts import short
@@ -20,6 +21,11 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table whose first column is text and whose other columns are not."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def paragraph(*sentences: str) -> str:
+    """Text in lines that fit a page."""
+    return fill(" ".join(sentences), 110, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def with_spread(spread: Spread | None) -> str:

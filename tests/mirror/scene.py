@@ -20,6 +20,7 @@ STOP_SECONDS = 30.0
 # So that tests need not wait for what takes seconds otherwise.
 QUICK = {
     "refresh.topics.interval.seconds": "0.3",
+    "refresh.groups.interval.seconds": "0.3",
     "emit.checkpoints.interval.seconds": "0.3",
     "sync.group.offsets.interval.seconds": "0.3",
     "sync.topic.configs.interval.seconds": "0.3",

@@ -89,3 +89,28 @@ def test_group_that_reads_at_the_target_is_left_alone_and_told(two: Scene) -> No
         assert committed(two, "west", "busy") == {}
     finally:
         consumer.close()
+
+
+def test_groups_that_come_later_are_found_unless_that_is_switched_off(two: Scene) -> None:
+    two.create_topic("east", "found", 1)
+    two.produce("east", "found", [f"v{n}" for n in range(10)])
+    consume(two, "east", "found", "first", 4)
+    properties = {**SYNCED, "east->west.topics": "found", "refresh.groups.enabled": "false"}
+    config = two.config(properties)
+    mirror = two.mirror(config)
+    mirror.start()
+    wait_until(lambda: bool(committed(two, "west", "first")), 30)
+    consume(two, "east", "found", "second", 6)
+    consume(two, "east", "found", "first", 2)
+    wait_until(lambda: committed(two, "west", "first") == {("east.found", 0): 6}, 30)
+    assert committed(two, "west", "second") == {}  # it came after the groups were looked up
+
+    mirror.stop()
+    two.config({**properties, "refresh.groups.enabled": "true"})
+    mirror.start()
+    consume(two, "east", "found", "third", 3)
+    for group, offset in (("second", 6), ("third", 3)):
+        wait_until(
+            lambda group=group, offset=offset: committed(two, "west", group) == {("east.found", 0): offset},
+            30,
+        )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
@@ -13,20 +11,10 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
 from tests.mirror.scene import Scene, scene, values_of
+from tests.mirror.status_events import events, kinds
 from tests.properties.effort import in_soak
 
 FLOW = {"east->west.enabled": "true"}
-
-
-def events(scene: Scene, config: object, where: str) -> list[dict[str, Any]]:
-    """The events about a topic, partition or group."""
-    status = scene.command("status", "--config", str(config), "--json")
-    assert status.returncode == 0, status.stderr
-    return [each for each in json.loads(status.stdout)["events"] if each["where"] == where]
-
-
-def kinds(scene: Scene, config: object, where: str) -> list[str]:
-    return [each["kind"] for each in events(scene, config, where)]
 
 
 def test_records_deleted_before_they_were_copied_are_told(two: Scene) -> None:

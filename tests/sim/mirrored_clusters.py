@@ -19,7 +19,8 @@ PARTITIONS = 2
 class Clusters:
     """Two clusters of a node each, and the mirror between them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, **properties: str) -> None:
+        """`properties` are of the mirror, with `_` for `.`."""
         self.world = world
         self.east, self.west = world.add_node(1), world.add_node(2)
         self.west.cluster_name = "another cluster"
@@ -34,6 +35,7 @@ class Clusters:
                 "strandline.transaction.bytes": "400",
                 "strandline.transaction.timeout.ms": "5000",
                 "strandline.journal.records": "10",
+                **{key.replace("_", "."): value for key, value in properties.items()},
             }
         )
         self._running: dict[str, tuple[Mirror, asyncio.Task[None]]] = {}

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Final
 
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
+from strandline.client.errors import KafkaError
 from strandline.mirror.journal.entries import Event
 
 DELETED = "deleted-before-copied"
@@ -18,7 +21,16 @@ FOREIGN = "foreign-records"
 NOT_EMPTY = "target-not-empty"
 FEWER_PARTITIONS = "target-has-more-partitions"
 DRIFT = "configuration-drift"
+REFUSED = "refused-by-target"
 GROUP_ACTIVE = "group-active-at-target"
+
+# What a person can do about a refusal.
+_HINTS: Final[dict[int, str]] = {
+    ErrorCode.INVALID_TIMESTAMP: ": the clocks of the clusters differ, or the records are old; set "
+    "message.timestamp.after.max.ms (or before.max.ms) of the topic at the source, and the copy follows",
+    ErrorCode.MESSAGE_TOO_LARGE: ": set max.message.bytes of the topic at the source, and the copy follows",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: ": give the mirror's user the right to write the copy",
+}
 
 logger = logging.getLogger("strandline.mirror")
 
@@ -46,6 +58,14 @@ class Reports:
     def clear(self, kind: str, where: object) -> None:
         """Has this told again when it happens again."""
         self._told.discard((kind, str(where)))
+
+    def refused(self, source: TopicPartition, target: TopicPartition, offset: int, error: KafkaError) -> None:
+        hint = _HINTS.get(error.code or 0, "")
+        text = (
+            f"the target refuses records of {source} from offset {offset} on ({error}); others are copied, and this "
+            f"is tried again{hint}"
+        )
+        self.add_once(REFUSED, target, text)
 
     def deleted(self, source: TopicPartition, position: int, start: int) -> None:
         count = start - position
@@ -77,5 +97,5 @@ class Reports:
         self.add(FOREIGN, target, text, first_offset=expected, count=found - expected)
 
     def target_not_empty(self, target: TopicPartition, count: int) -> None:
-        text = f"the topic has {count} offsets that this mirror did not write; copies are appended after them"
-        self.add(NOT_EMPTY, target, text, count=count)
+        text = f"the topic has records that this mirror did not write; copies are appended after offset {count - 1}"
+        self.add_once(NOT_EMPTY, target, text)

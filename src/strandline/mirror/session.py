@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -28,7 +28,9 @@ from strandline.mirror.copying.progress import decode_progress, stable_offsets
 from strandline.mirror.copying.topics import MirroredTopics
 from strandline.mirror.journal.entries import journal_topic
 from strandline.mirror.journal.follower import JournalFollower
+from strandline.mirror.journal.offset_map import OffsetMap
 from strandline.mirror.journal.trimmer import JournalTrimmer
+from strandline.mirror.log_reader import records_between
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
@@ -132,6 +134,8 @@ class FlowSession:
         self._lead("emit.heartbeats", beats.emit, "heartbeats")
         if settings.flag("emit.checkpoints.enabled"):
             await self._groups.create_topic()
+            await self._groups.refresh()
+            self._lead("refresh.groups", self._groups.refresh, "looking for groups")
             self._lead("emit.checkpoints", self._groups.emit_checkpoints, "checkpoints")
         start(
             repeat(
@@ -294,14 +298,29 @@ class FlowSession:
         }
         wanted = dict.fromkeys(sources.values(), LATEST if policy == "latest" else EARLIEST)
         offsets = await self._source.list_offsets(wanted)
-        ends = await self._target.list_offsets(dict.fromkeys(targets, LATEST))
+        others = await self._with_records([target for target in targets if sources[target] not in self._maps])
         starts = {}
         for target, source in sources.items():
-            known = self._follower.state.maps.get(source)
+            known = self._maps.get(source)
             if known is not None:  # The group's offsets have expired, the journal has not.
                 starts[target] = OffsetAndMetadata(known.source_end)
                 continue
-            if ends[target].offset > 0:
-                self._reports.target_not_empty(target, ends[target].offset)
+            if target in others:
+                self._reports.target_not_empty(target, others[target])
             starts[target] = OffsetAndMetadata(offsets[source].offset)
         return starts
+
+    @property
+    def _maps(self) -> Mapping[TopicPartition, OffsetMap]:
+        return self._follower.state.maps
+
+    async def _with_records(self, targets: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """The ends of those partitions of the target that have committed records: markers of transactions that were
+        aborted are none."""
+        ends = await self._target.list_offsets(dict.fromkeys(targets, LATEST))
+        found = {}
+        async with self._clients.target_reader() as consumer:
+            for target, end in ends.items():
+                if end.offset > 0 and await anext(records_between(consumer, target, 0), None) is not None:
+                    found[target] = end.offset
+        return found

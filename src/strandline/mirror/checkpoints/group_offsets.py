@@ -4,7 +4,8 @@ Rules:
 1. A checkpoint has the group's committed offset at the source and its exact translation (`offset_map`). It is written
    when it has changed, and only by a process that has read the journal to its end: so no restart makes a translation
    worse.
-2. The offsets of a group at the target follow its checkpoints while the group has no members there, and only forward:
+2. Groups that are deleted at the source keep their last checkpoint; those that come are found by the next `refresh`.
+3. The offsets of a group at the target follow its checkpoints while the group has no members there, and only forward:
    a group that reads at the target knows better. That it has members is told once.
 """
 
@@ -74,6 +75,7 @@ class MirroredGroups:
         self._reports = reports
         self._metrics = metrics
         self._topic = flow.policy.checkpoints_topic(flow.source.alias)
+        self._known: list[str] = []
         self._written: dict[tuple[str, TopicPartition], Checkpoint] = {}
 
     async def create_topic(self) -> None:
@@ -81,9 +83,13 @@ class MirroredGroups:
         topic = NewTopic(name=self._topic, partitions=1, replication_factor=factor, configs=COMPACTED)
         await create_topic(self._target, topic)
 
+    async def refresh(self) -> None:
+        """Looks for groups at the source; checkpoints are of those that were found last."""
+        self._known = await self._groups(self._source)
+
     async def emit_checkpoints(self) -> None:
         """Writes a checkpoint for each offset that has moved."""
-        for group in await self._groups(self._source):
+        for group in self._known:
             offsets = await self._source.list_group_offsets(group)
             for where, checkpoint in checkpoints_of(self._flow, self._journal, group, offsets).items():
                 if self._written.get((group, where)) == checkpoint:

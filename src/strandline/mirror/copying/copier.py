@@ -3,9 +3,9 @@
 One transaction, in order:
 
     poll      batches of the source, up to strandline.transaction.bytes
+    offsets   the positions after them, to the flow's group, with the member's generation
     append    each batch to its partition at the target, as it is where nothing in it changes (`batches`)
     journal   where they will be (`journal.entries`): after the last transaction's marker, if nobody else writes there
-    offsets   the positions after them, to the flow's group, with the member's generation
     wait      for the target's offsets of all batches; where they are others, the journal is told again
     commit
 
@@ -16,7 +16,8 @@ Rules:
 3. A transaction that fails is aborted and its batches are read again. If that is not possible the whole session ends;
    the next one begins with `init_transactions` and the committed offsets.
 4. Records that were at the source and will never be at the target are told by an event, before copying goes on.
-5. The last entry of a transaction in the journal has the offsets that the target has given.
+5. A partition whose records the target refuses is told and left alone for a while; the others are copied on.
+6. The last entry of a transaction in the journal has the offsets that the target has given.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.base.waiting import all_ended
 from strandline.client.consumer.batch_consumer import BatchConsumer, FetchedBatch
@@ -49,13 +51,28 @@ from strandline.mirror.copying.rate_limit import RateLimit
 from strandline.mirror.journal.entries import EVENT, RANGES, encode_event, encode_ranges
 from strandline.mirror.journal.offset_map import CopiedRange
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.reports import Reports
+from strandline.mirror.reports import REFUSED, Reports
 from strandline.ports.clock import Clock
 
 # How long a poll waits for records; a change of the assignment, a pause or a stop is seen after it.
 POLL_SECONDS: Final = 0.2
 # Positions that move without records (markers, aborted transactions) are committed so often.
 _IDLE_COMMIT_SECONDS: Final = 5.0
+
+# Errors of the target that concern one batch, and come again as long as nobody changes anything.
+_REFUSALS: Final = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.INVALID_RECORD,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+# How long a partition with such an error is left alone.
+_REFUSED_SECONDS: Final = 5.0
 
 logger = logging.getLogger("strandline.mirror")
 
@@ -114,6 +131,7 @@ class Copier:
         self._transaction_bytes = transaction_bytes
         self._rate = RateLimit(bytes_per_second)
         self._partitions: dict[TopicPartition, CopiedPartition] = {}
+        self._refused: dict[TopicPartition, float] = {}  # partitions that are left alone, and until when
         self._last_commit_at = clock.monotonic()
         # Held while a transaction is open: partitions are given back between two.
         self.lock = asyncio.Lock()
@@ -133,6 +151,7 @@ class Copier:
         """Copies these partitions no longer."""
         for source in sources:
             self._partitions.pop(source, None)
+            self._refused.pop(source, None)
         self._reader.assign(self._partitions)
 
     async def copy_once(self) -> int:
@@ -142,6 +161,7 @@ class Copier:
             await asyncio.sleep(min(wait, POLL_SECONDS) if wait > 0 else POLL_SECONDS)
             return 0
         async with self.lock:
+            self._resume_refused()
             batches = await self._poll()
             if not batches and not self._is_idle_commit_due():
                 return 0
@@ -150,10 +170,12 @@ class Copier:
             except (ProducerFencedError, FencedInstanceError):
                 raise  # Another process has this instance's name: a new session says so.
             except KafkaError as error:
-                logger.warning("a transaction failed and is aborted: %s", error)
                 self._metrics.aborted += 1
                 await self._writer.abort_transaction()
                 self._rewind()
+                if self._pause_refused():
+                    return 0  # It is told, and the others are copied on.
+                logger.warning("a transaction failed and was aborted: %s", error)
                 # After a rebalance the next transaction has the new generation. A new session would rebalance again,
                 # and so have the other processes' transactions fail in turn.
                 if not error.retriable and not isinstance(error, GroupError):
@@ -179,10 +201,11 @@ class Copier:
 
     async def _copy(self, batches: list[FetchedBatch]) -> int:
         self._writer.begin_transaction()
-        appended = await self._append(batches)
         offsets = self._moved_offsets()
         sent = asyncio.ensure_future(self._send_offsets(offsets))
+        appended: list[_Appended] = []
         try:
+            await self._append(batches, appended)
             # Written beside the batches, so that a record waits for one round trip less.
             foreseen = foreseen_ranges(appended)
             await self._journal_ranges(foreseen)
@@ -191,6 +214,7 @@ class Copier:
         except BaseException:
             sent.cancel()
             await all_ended(sent)
+            self._note_refusals(appended)
             raise
         await sent
         ranges = self._ranges(appended)
@@ -212,8 +236,8 @@ class Copier:
             entry = encode_ranges(ranges, recreated)
             await self._writer.send(self._journal_topic, entry, RANGES, partition=0)
 
-    async def _append(self, batches: list[FetchedBatch]) -> list[_Appended]:
-        appended = []
+    async def _append(self, batches: list[FetchedBatch], appended: list[_Appended]) -> None:
+        """Appends batches; those that were are added to `appended`."""
         for fetched in batches:
             records = producible(fetched.header, fetched.data, fetched.position)
             if records is None:
@@ -229,7 +253,6 @@ class Copier:
             )
             batch.is_observed = True
             appended.append(_Appended(partition, records, batch))
-        return appended
 
     def _moved_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """The positions that the group at the target does not have, by partition of the source."""
@@ -273,6 +296,7 @@ class Copier:
             self._partitions[source].is_saved = True
         written = {each.partition.source: each.partition for each in appended}
         for partition in written.values():
+            self._reports.clear(REFUSED, partition.target)
             partition.next_target_offset += 1  # the transaction's marker
             partition.is_recreated = False
         now_ms = self._clock.wall_ms()
@@ -284,6 +308,26 @@ class Copier:
         self._metrics.committed += 1
         self._last_commit_at = self._clock.monotonic()
         self._rate.charge(self._last_commit_at, sum(len(each.records.body) for each in appended))
+
+    def _note_refusals(self, appended: list[_Appended]) -> None:
+        """Tells of batches that the target refuses for what they are."""
+        for partition, records, batch in appended:
+            error = _refusal_of(batch)
+            if error is not None and partition.source not in self._refused:
+                first_offset = records.runs[0][0]
+                self._reports.refused(partition.source, partition.target, first_offset, error)
+                self._refused[partition.source] = self._clock.monotonic() + _REFUSED_SECONDS
+
+    def _pause_refused(self) -> bool:
+        """True if a partition is left alone, so that a transaction without it may succeed."""
+        self._reader.pause(*self._refused)
+        return bool(self._refused)
+
+    def _resume_refused(self) -> None:
+        now = self._clock.monotonic()
+        for source in [each for each, until in self._refused.items() if until <= now]:
+            del self._refused[source]
+            self._reader.resume(source)
 
     def _rewind(self) -> None:
         """Has everything that no transaction committed read again."""
@@ -364,6 +408,14 @@ async def _acknowledged(batch: ProducerBatch) -> None:
         await _acknowledged(part)
     if isinstance(batch.outcome, KafkaError):
         raise batch.outcome
+
+
+def _refusal_of(batch: ProducerBatch) -> KafkaError | None:
+    """The error of a batch, or of a part of it, that concerns this batch alone."""
+    if batch.split is not None:
+        return next((found for _, part in batch.split if (found := _refusal_of(part)) is not None), None)
+    error = batch.outcome
+    return error if isinstance(error, KafkaError) and error.code in _REFUSALS else None
 
 
 def _target_runs(batch: ProducerBatch) -> list[tuple[int, int]]:

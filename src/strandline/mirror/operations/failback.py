@@ -32,10 +32,10 @@ from strandline.mirror.copying.progress import decode_progress, encode_progress,
 from strandline.mirror.journal.entries import FAILED_BACK, RANGES, JournalState, encode_ranges
 from strandline.mirror.journal.follower import JournalFollower
 from strandline.mirror.journal.offset_map import CopiedRange
+from strandline.mirror.log_reader import records_between
 from strandline.mirror.metrics import FlowMetrics
 from strandline.mirror.operations.control import LATEST, MirrorControl
 from strandline.mirror.operations.failover import FailoverProof
-from strandline.mirror.operations.verify import records_between
 from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
 

@@ -8,13 +8,13 @@ Without one it is what the flow has copied so far.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from strandline.base.ids import TopicPartition
 from strandline.client.consumer.consumer import Consumer
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.mirror.journal.offset_map import OffsetMap
+from strandline.mirror.log_reader import records_between
 from strandline.mirror.operations.control import MirrorControl
 from strandline.mirror.operations.failover import FailoverProof
 
@@ -132,18 +132,3 @@ class _Copies:
 
 def _content(record: ConsumerRecord) -> tuple[object, ...]:
     return record.key, record.value, record.headers, record.timestamp
-
-
-async def records_between(
-    consumer: Consumer, where: TopicPartition, start: int, end: int | None = None
-) -> AsyncIterator[ConsumerRecord]:
-    """The committed records from an offset on, or from the log start if that is later, up to the end or to `end`."""
-    consumer.assign([where])
-    first = (await consumer.beginning_offsets([where]))[where]
-    last = (await consumer.end_offsets([where]))[where]
-    last = last if end is None else min(last, end)
-    consumer.seek(where, max(first, min(start, last)))
-    while await consumer.position(where) < last:
-        for record in await consumer.poll(1.0):
-            if record.offset < last:
-                yield record
