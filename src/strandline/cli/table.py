@@ -176,6 +176,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "list": Command("list the scenarios", "lab.list"),
             "show": Command("show the settings, steps and expected outcome of a scenario", "lab.show"),
             "run": Command("play scenarios and print what happened", "lab.run"),
+            "check": Command("play failures against settings of your own", "lab.check"),
         },
     ),
     "sim": Command("simulate clusters under faults", "sim"),

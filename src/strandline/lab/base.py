@@ -89,13 +89,21 @@ class LabBase:
         self, condition: Callable[[], bool], what: str, *, every_seconds: float | None = None
     ) -> None:
         """Returns once the condition holds. Raises Stuck if it does not within PATIENCE_SECONDS."""
-        deadline = self.stage.now() + PATIENCE_SECONDS
+        if not await self.wait_for(condition, PATIENCE_SECONDS, every_seconds=every_seconds):
+            raise Stuck(f"after {PATIENCE_SECONDS:.0f} s it still waits for {what}")
+
+    async def wait_for(
+        self, condition: Callable[[], bool], seconds: float, *, every_seconds: float | None = None
+    ) -> bool:
+        """True as soon as the condition holds; False if it does not within so many seconds."""
+        deadline = self.stage.now() + seconds
         await self.stage.refresh()
         while not condition():
             if self.stage.now() > deadline:
-                raise Stuck(f"after {PATIENCE_SECONDS:.0f} s it still waits for {what}")
+                return False
             await asyncio.sleep(self.stage.watch_seconds if every_seconds is None else every_seconds)
             await self.stage.refresh()
+        return True
 
     # The timeline
 

@@ -88,10 +88,11 @@ class ClusterWords(LabBase):
 
     async def until_replicated(self) -> None:
         """Each replica has the records of the leader, and knows that all have them."""
-        await self.until(self._is_replicated, "the replicas to be equal")
+        await self.until(self.is_replicated, "the replicas to be equal")
         self._say(STEP, "each replica has all records")
 
-    def _is_replicated(self) -> bool:
+    def is_replicated(self) -> bool:
+        """Each replica has the records of the leader, and knows that all have them."""
         replicas = self.view.replicas
         ends = {each.end_offset for each in replicas}
         return len(ends) == 1 and all(each.high_watermark == each.end_offset for each in replicas)

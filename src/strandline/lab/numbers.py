@@ -25,3 +25,12 @@ def in_brief(numbers: list[int]) -> str:
     if text.count(",") < _RUNS_MAX:
         return text
     return f"{len(set(numbers))} records of {min(numbers)}-{max(numbers)}"
+
+
+def count_of_numbers(text: str) -> int:
+    """How many numbers a text of `as_text` names."""
+    count = 0
+    for run in filter(None, text.split(", ")):
+        first, _, last = run.partition("-")
+        count += int(last or first) - int(first) + 1
+    return count

@@ -31,10 +31,11 @@ class Run:
         The bounds of figures are those of the simulator: on real processes they also depend on the machine.
         """
         scenario, expected = self.scenario, self.scenario.expected
-        if self.client not in ("", OWN_CLIENT):  # another library names errors in its own way
-            expected = replace(
-                expected, errors=self.outcome.errors, consumer_errors=self.outcome.consumer_errors
-            )
+        if self.client:
+            # Another library names errors in its own way.
+            names = () if self.client == OWN_CLIENT else ("errors", "consumer_errors")
+            found = {name: getattr(self.outcome, name) for name in (*names, *scenario.varies_for_real)}
+            expected = replace(expected, **found)
         differences = self.outcome.differences(expected)
         for name in {**scenario.facts, **self.facts}:
             wanted, fact = scenario.facts.get(name, "nothing"), self.facts.get(name, "nothing")

@@ -39,6 +39,7 @@ class LabScenario:
     producer: Mapping[str, str] = field(default_factory=dict)
     consumer: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
+    varies_for_real: tuple[str, ...] = ()  # fields of the outcome that are chance on real processes
     only_simulated: str = ""  # why it cannot play on real processes, where it cannot
     name: str = ""  # of its module, with hyphens
 

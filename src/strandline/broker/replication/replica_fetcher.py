@@ -84,6 +84,7 @@ class LeaderFetcher:
         self._number = number  # of several fetchers from the same broker
         self.followed: dict[TopicPartition, FetchState] = {}
         self._forgotten: list[tuple[bytes, int]] = []
+        self._unflushed: list[FetchState] = []  # in which flush.messages asks for a sync
         self._session_id = 0
         self._session_epoch = 0
         self._client: NodeClient | None = None
@@ -171,10 +172,20 @@ class LeaderFetcher:
                 followed = self.followed.get(TopicPartition(name, data.partition_index))
                 if followed is not None:
                     self._take(followed, data)
+        await self._flush_taken()
         if not self._session_id:
             # The leader has no room for a session, and remembers nothing of this: the next request names all again.
             for followed in self.followed.values():
                 followed.sent = None
+
+    async def _flush_taken(self) -> None:
+        """Before the next request, which acknowledges what was taken: with flush.messages that has to be synced."""
+        unflushed, self._unflushed = self._unflushed, []
+        for followed in unflushed:
+            try:
+                await self._parts.flusher.flush(followed.replica)
+            except KafkaError as error:
+                self._failed(followed, error)
 
     def _has_sent(self) -> bool:
         return any(followed.sent is not None for followed in self.followed.values())
@@ -275,6 +286,8 @@ class LeaderFetcher:
                         self._parts.quota.note(len(data.records))
                     replica.append_fetched(memoryview(data.records), self._node.clock.wall_ms())
                     replica.metrics.replication_bytes_in += len(data.records)
+                    if replica.log.unflushed_count >= replica.config.flush_messages:
+                        self._unflushed.append(followed)
                     if replica.has_unsaved_cut:
                         self._save_soon(followed)
                 replica.leader_high_watermark(data.high_watermark)

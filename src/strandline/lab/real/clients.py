@@ -102,5 +102,7 @@ class Strandline(ClientLibrary):
 
 
 def _cut(links: CutLinks, node: ClusterNode, is_to_client: bool) -> None:
+    if not node.bootstrap:
+        return  # of a controller, with which no client talks
     host, _, port = node.bootstrap.rpartition(":")
     links.cut([(host, int(port))], outbound=not is_to_client, inbound=is_to_client)

@@ -213,7 +213,7 @@ class OutsideLibrary(ClientLibrary):
         """One fault has both ways: where requests do not arrive, there are no responses either."""
         place = node.node_id, client
         old, ways = self._faults.pop(place, None), self._cut[place]
-        if not node.is_running:
+        if not node.is_running or not node.bootstrap:
             return
         if old is not None:
             with suppress(BrokerGone, FaultError):  # of an earlier life of the node

@@ -28,6 +28,7 @@ SCENARIO = LabScenario(
     claim="No record is skipped. Records 0-499 are read again.",
     play=play,
     cluster={"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1"},
+    varies_for_real=("leader", "leader_epoch"),  # the coordinator may be the leader, too
     consumer={"enable.auto.commit": "false"},
     topic={"min.insync.replicas": "2"},
     producer={"acks": "all"},

@@ -30,6 +30,7 @@ SCENARIO = LabScenario(
     claim="Records 500-999 are skipped.",
     play=play,
     cluster={"offsets.topic.num.partitions": "1", "offsets.topic.replication.factor": "1"},
+    varies_for_real=("leader", "leader_epoch"),  # the coordinator may be the leader, too
     consumer={"enable.auto.commit": "false"},
     topic={"min.insync.replicas": "2"},
     producer={"acks": "all"},
