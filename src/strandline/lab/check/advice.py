@@ -1,4 +1,4 @@
-"""What to change against a finding. A change of settings is advised only after it was played and helped."""
+"""Advice against findings. A change of settings is advised only after it was played and helped."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _against(
         except ImpossibleSettings:
             continue
         if _helps(finding, found, play(failure, changed)):
-            yield Advice(kind=finding.kind, changes=changes, text=_said(changes))
+            yield Advice(kind=finding.kind, changes=changes, text=_said(changes, settings))
             return
     if finding.kind not in _WAITS:
         yield Advice(kind=finding.kind, changes={}, text="no change of settings that was played prevents it")
@@ -92,11 +92,15 @@ def _harm(found: tuple[Finding, ...]) -> set[str]:
     return {each.kind for each in found if each.kind in kinds.HARMFUL or each.kind == kinds.BLOCKS}
 
 
-def _said(changes: Changes) -> str:
-    return ", ".join(
+def _said(changes: Changes, settings: CheckedSettings) -> str:
+    said = ", ".join(
         f"{part}: {' '.join(f'{key}={value}' for key, value in settings.items())}"
         for part, settings in changes.items()
     )
+    factor = int(changes.get("topic", {}).get(REPLICATION_FACTOR, "0"))
+    if settings.brokers and factor > settings.brokers:
+        said += f" (the cluster has {settings.brokers} of the {factor} brokers that this needs)"
+    return said
 
 
 def _candidates(kind: str, settings: CheckedSettings) -> Iterator[Changes]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strandline.lab.check.advice import Advice, advice_on
-from strandline.lab.check.checklist import Point, checklist
+from strandline.lab.check.checklist import ChecklistPoint, checklist
 from strandline.lab.check.failures import FAILURES, Failure
 from strandline.lab.check.findings import HARMFUL, Finding, play
 from strandline.lab.check.settings import PARTS, CheckedSettings
@@ -38,7 +38,7 @@ class PlayedFailure:
 class CheckReport:
     settings: CheckedSettings
     played: tuple[PlayedFailure, ...]
-    checklist: tuple[Point, ...]
+    checklist: tuple[ChecklistPoint, ...]
 
     @property
     def is_harmful(self) -> bool:

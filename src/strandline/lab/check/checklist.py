@@ -19,7 +19,7 @@ _RECORDS: Final = "500"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class ChecklistPoint:
     point: str  # as the document says it
     verdict: str
     text: str
@@ -28,7 +28,9 @@ class Point:
         return {"point": self.point, "verdict": self.verdict, "text": self.text}
 
 
-def checklist(settings: CheckedSettings, played: Mapping[str, tuple[Finding, ...]]) -> tuple[Point, ...]:
+def checklist(
+    settings: CheckedSettings, played: Mapping[str, tuple[Finding, ...]]
+) -> tuple[ChecklistPoint, ...]:
     """`played` has the findings of the failures of consumers, by the failures' names."""
     consumer = settings.consumer
     return (
@@ -37,7 +39,7 @@ def checklist(settings: CheckedSettings, played: Mapping[str, tuple[Finding, ...
         _poll_records(consumer),
         _listener(consumer, played),
         _commits(consumer, played),
-        Point(
+        ChecklistPoint(
             point="Monitor consumer lag",
             verdict=YOURS,
             text="no setting of a consumer; `strandline lag watch` and the brokers' metrics show it",
@@ -51,20 +53,20 @@ def _of(played: Mapping[str, tuple[Finding, ...]], name: str, kind: str) -> Find
     return next((each for each in played.get(name, ()) if each.kind == kind), None)
 
 
-def _group_id(consumer: Mapping[str, str]) -> Point:
+def _group_id(consumer: Mapping[str, str]) -> ChecklistPoint:
     name = consumer.get("group.id", "")
     is_good = name.lower() not in _NAMES_WITHOUT_MEANING and not name.startswith("console-consumer")
     said = (
         f"group.id={name}" if name else "there is no group.id: nothing is committed, and nothing shared out"
     )
-    return Point(
+    return ChecklistPoint(
         point="Set meaningful group.id",
         verdict=GOOD if is_good else CHANGE,
         text=said if is_good or not name else f"{said} says nothing about the application",
     )
 
 
-def _offset_reset(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> Point:
+def _offset_reset(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> ChecklistPoint:
     given = consumer.get("auto.offset.reset")
     skipped = _of(played, "group-has-no-offsets", kinds.SKIPS)
     text = "auto.offset.reset={}{}: a group without offsets {}".format(
@@ -74,18 +76,18 @@ def _offset_reset(consumer: Mapping[str, str], played: Mapping[str, tuple[Findin
         if skipped
         else "skipped nothing when it was played",
     )
-    return Point(
+    return ChecklistPoint(
         point="Configure auto.offset.reset (earliest/latest)",
         verdict=CHANGE if given is None else GOOD,
         text=text,
     )
 
 
-def _poll_records(consumer: Mapping[str, str]) -> Point:
+def _poll_records(consumer: Mapping[str, str]) -> ChecklistPoint:
     records = int(consumer.get("max.poll.records", _RECORDS))
     interval_ms = int(consumer.get("max.poll.interval.ms", _INTERVAL_MS))
     each_ms = interval_ms / records
-    return Point(
+    return ChecklistPoint(
         point="Set appropriate max.poll.records",
         verdict=YOURS if each_ms >= 1 else CHANGE,
         text=(
@@ -95,12 +97,12 @@ def _poll_records(consumer: Mapping[str, str]) -> Point:
     )
 
 
-def _listener(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> Point:
+def _listener(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> ChecklistPoint:
     point = "Handle rebalance with ConsumerRebalanceListener"
     repeated = _of(played, "member-joins", kinds.REPEATS)
     if repeated is None:
-        return Point(point=point, verdict=GOOD, text="nothing was read twice when a member joined")
-    return Point(
+        return ChecklistPoint(point=point, verdict=GOOD, text="nothing was read twice when a member joined")
+    return ChecklistPoint(
         point=point,
         verdict=YOURS,
         text=(
@@ -110,7 +112,7 @@ def _listener(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, .
     )
 
 
-def _commits(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> Point:
+def _commits(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> ChecklistPoint:
     repeated = _of(played, "consumer-crashes", kinds.REPEATS)
     skipped = _of(played, "consumer-crashes", kinds.SKIPS)
     is_auto = consumer.get("enable.auto.commit", "true") == "true"
@@ -120,18 +122,20 @@ def _commits(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ..
         else "by the application"
     )
     after = f"{repeated.records} records were read again" if repeated else "nothing was read again"
-    return Point(
+    return ChecklistPoint(
         point="Commit offsets appropriately (auto or manual)",
         verdict=CHANGE if skipped else GOOD,
         text=f"commits are made {how}; after a crash {after}{', and some were skipped' if skipped else ''}",
     )
 
 
-def _static_membership(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> Point:
+def _static_membership(
+    consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]
+) -> ChecklistPoint:
     stopped = _of(played, "consumer-crashes", kinds.STOPS)
     seconds = f"{stopped.seconds:.0f} s" if stopped else "less than a second"
     has_id = "group.instance.id" in consumer
-    return Point(
+    return ChecklistPoint(
         point="Consider static membership for stable deployments",
         verdict=GOOD if has_id else CHANGE,
         text=(
@@ -141,7 +145,7 @@ def _static_membership(consumer: Mapping[str, str], played: Mapping[str, tuple[F
     )
 
 
-def _assignor(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> Point:
+def _assignor(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, ...]]) -> ChecklistPoint:
     is_new = consumer.get("group.protocol", "classic").lower() == "consumer"
     strategy = consumer.get("partition.assignment.strategy", "")
     stopped = _of(played, "member-joins", kinds.STOPS)
@@ -153,7 +157,7 @@ def _assignor(consumer: Mapping[str, str], played: Mapping[str, tuple[Finding, .
     else:
         how = "partition.assignment.strategy is the default, which begins with the range assignor and stops all members"
     is_cooperative = is_new or strategy.endswith(("CooperativeStickyAssignor", "cooperative-sticky"))
-    return Point(
+    return ChecklistPoint(
         point="Use cooperative sticky assignor (2.4+)",
         verdict=GOOD if is_cooperative else CHANGE,
         text=f"{how}; when a member joined, the first one read nothing for {seconds}",

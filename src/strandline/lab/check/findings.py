@@ -1,4 +1,4 @@
-"""What a failure does to records with certain settings: one finding for each kind of harm."""
+"""Findings: the harm that a failure does to records with certain settings, one for each kind of harm."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Finding:
 
 
 def play(failure: Failure, settings: CheckedSettings) -> tuple[Finding, ...]:
-    """What the failure does with these settings, the worst first."""
+    """Plays the failure with these settings; the findings, the worst first."""
     try:
         run = run_simulated(scenario_of(failure, settings))
     except Stuck:

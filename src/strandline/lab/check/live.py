@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def read_live(
     admin: Admin, topic: str, producer: Mapping[str, str], consumer: Mapping[str, str]
 ) -> CheckedSettings:
-    """What the cluster says of the topic and of its first broker, with the settings of clients that were given.
+    """Asks the cluster about the topic and its first broker; the settings of clients are those that were given.
 
     Raises KafkaError if there is no such topic, or if the cluster does not tell.
     """

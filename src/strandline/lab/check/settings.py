@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Final
 
 from strandline.client.config.config import ClientConfig
@@ -56,8 +55,17 @@ class CheckedSettings:
     def with_changes(self, changes: Mapping[str, Mapping[str, str]]) -> CheckedSettings:
         """The settings with changes by part. Raises ImpossibleSettings if they do not fit the others."""
         parts = {name: {**self.part(name), **changes.get(name, {})} for name in PARTS}
+        factor = changes.get("topic", {}).get(REPLICATION_FACTOR, "0")
+        brokers = max(self.brokers, int(factor)) if self.brokers else 0  # a cluster can be given more of them
         return checked(
-            replace(self, **{name: MappingProxyType(settings) for name, settings in parts.items()})  # type: ignore[arg-type]
+            replace(
+                self,
+                producer=parts["producer"],
+                consumer=parts["consumer"],
+                topic=parts["topic"],
+                cluster=parts["cluster"],
+                brokers=brokers,
+            )
         )
 
     def of_cluster_only_what_is_played(self) -> CheckedSettings:
