@@ -31,6 +31,10 @@ def other(**fields: Any) -> Other:
 
 ONE_COPY_OF_OFFSETS: Final = other(cluster={"offsets.topic.replication.factor": "1"})
 THREE_COPIES_OF_OFFSETS: Final = other(cluster={"offsets.topic.replication.factor": "3"})
+EAGER: Final = other(consumer={"partition.assignment.strategy": "range"})
+COOPERATIVE: Final = other(consumer={"partition.assignment.strategy": "cooperative-sticky"})
+SLOW_HEARTBEATS: Final = other(consumer={"heartbeat.interval.ms": "10000"})
+LONG_POLLS: Final = other(consumer={"max.poll.interval.ms": "600000"})
 LONG_SESSION: Final = other(cluster={"broker.session.timeout.ms": "18000"})
 
 LEADER_FAILURE: Final[dict[str, Rule | Other]] = {
@@ -92,9 +96,37 @@ PRODUCER_LOSS: Final[dict[str, Rule | Other]] = {
 
 ARCHITECTURE: Final[dict[str, Rule | Other]] = {
     "controller-dies": other(controllers=1),
-    "network-partition-min-isr-2": rules.watermark_is_the_leader_s_end,
+    "consumer-dies-mid-batch": rules.commits_are_dropped,
+    "leader-isolated-min-isr-1": rules.watermark_is_the_leader_s_end,
+    "leader-isolated-min-isr-2": rules.watermark_is_the_leader_s_end,
+    "followers-cut-off-min-isr-1": rules.nobody_lags,
+    "followers-cut-off-min-isr-2": rules.too_few_in_sync_are_enough,
+    "leader-epoch": rules.leader_epochs_are_not_looked_at,
+    "controller-epoch": rules.late_controllers_are_believed,
+    "partitions-1": rules.refused_addresses_prove_nothing,
+    "partitions-1000": rules.refused_addresses_prove_nothing,
+    "partitions-4000": rules.refused_addresses_prove_nothing,
+}
+
+REBALANCES: Final[dict[str, Rule | Other]] = {
+    "dynamic-members-roll": other(consumer={"group.protocol": "consumer"}),
+    "faster-heartbeats": other(consumer={"heartbeat.interval.ms": "10000"}),
+    "join-consumer-protocol": other(consumer={"group.protocol": "classic"}),
+    "join-cooperative": EAGER,
+    "join-eager": COOPERATIVE,
+    "longer-poll-interval": other(consumer={"max.poll.interval.ms": "300000"}),
+    "longer-session": other(consumer={"session.timeout.ms": "30000"}),
+    "rebalance-of-100-members": SLOW_HEARTBEATS,
+    "rebalance-of-5-members": SLOW_HEARTBEATS,
+    "rebalance-of-50-members": SLOW_HEARTBEATS,
+    "rebalance-waits-for-the-slowest": other(consumer={"group.protocol": "consumer"}),
+    "smaller-batches": other(consumer={"max.poll.records": "500"}),
     "static-member-restarts-in-time": rules.static_members_are_new_members,
     "static-member-restarts-too-late": other(consumer={"session.timeout.ms": "90000"}),
+    "static-members-roll": rules.static_members_are_new_members,
+    "storm-consumer-protocol": LONG_POLLS,
+    "storm-cooperative": LONG_POLLS,
+    "storm-eager": LONG_POLLS,
 }
 
 REPLICATION: Final[dict[str, Rule | Other]] = {
@@ -119,6 +151,7 @@ MUTANTS: Final[dict[str, Rule | Other]] = {
     **LEADER_FAILURE,
     **PRODUCER_LOSS,
     **ARCHITECTURE,
+    **REBALANCES,
     **REPLICATION,
     **IDEMPOTENCE,
 }

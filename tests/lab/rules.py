@@ -10,6 +10,7 @@ from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.metadata import controller_runtime
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.replication import replica_fetcher
+from strandline.broker.replication.replica import Replica
 from strandline.client.consumer.group.classic import ClassicMembership
 from strandline.client.net.cluster import ClusterClient
 from strandline.controller.partitions import UNCLEAN, PartitionChange
@@ -19,6 +20,8 @@ from strandline.partition import leader
 from strandline.partition.leader import PartitionLeader
 from strandline.partition.open_transactions import OpenTransactions
 from strandline.partition.producers import Producers
+from strandline.quorum.elections import Elections
+from strandline.quorum.messages import BeginEpochRequested, Effect
 from strandline.transactions.shard import TransactionShard
 from strandline.transactions.transaction import Transaction
 
@@ -45,7 +48,21 @@ def too_few_in_sync_are_enough(patch: Patch) -> None:
     patch.setattr(PartitionLeader, "is_below_minimum", lambda self, minimum: False)
 
 
+def leader_epochs_are_not_looked_at(patch: Patch) -> None:
+    original = Replica.check_leader_epoch
+    patch.setattr(Replica, "check_leader_epoch", lambda self, epoch: original(self, -1))
+
+
 # Elections
+
+
+def late_controllers_are_believed(patch: Patch) -> None:
+    """A controller of an old epoch is told that its epoch has begun."""
+
+    def begin(self: Elections, event: BeginEpochRequested, now: float) -> list[Effect]:
+        return [self._epoch_response(event.token)]
+
+    patch.setattr(Elections, "_begin_epoch_requested", begin)
 
 
 def any_replica_may_lead(patch: Patch) -> None:

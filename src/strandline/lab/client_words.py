@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.base.waiting import within
@@ -14,6 +14,8 @@ from strandline.client.admin.topics import NewTopic
 from strandline.lab.base import PATIENCE_SECONDS, TOPIC, LabBase, Stuck, listed
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.timeline import STEP
+
+_NAMED_MAX: Final = 6
 
 
 class ClientWords(LabBase):
@@ -48,7 +50,12 @@ class ClientWords(LabBase):
             raise Stuck(f"{name} is not told what became of its records") from None
 
     async def consume(
-        self, name: str = "consumer", settings: Mapping[str, str] | None = None, *, work_seconds: float = 0.0
+        self,
+        name: str = "consumer",
+        settings: Mapping[str, str] | None = None,
+        *,
+        work_seconds: float = 0.0,
+        is_told: bool = True,
     ) -> ConsumerDiary:
         """Starts a consumer, which reads from now on and works so long on each record."""
         given = {
@@ -59,9 +66,18 @@ class ClientWords(LabBase):
         }
         made = self.stage.consumer(name, given, TOPIC, self._look, work_seconds)
         self.consumers[name] = made
-        self._say(STEP, f"{name} begins to read")
+        if is_told:
+            self._say(STEP, f"{name} begins to read")
         await made.start()
         return made
+
+    async def consume_many(self, count: int) -> list[str]:
+        """Starts so many consumers, one after the other. Returns their names."""
+        names = [f"member {number}" for number in range(1, count + 1)]
+        self._say(STEP, f"{count} members begin to read")
+        for name in names:
+            await self.consume(name, is_told=False)
+        return names
 
     async def until_seen(self, count: int, name: str = "consumer") -> None:
         await self.until(lambda: len(self.consumers[name].seen) >= count, f"{name} to read {count} records")
@@ -69,10 +85,7 @@ class ClientWords(LabBase):
     async def until_all_seen(self, count: int) -> None:
         """The consumers have read so many different records, all together."""
 
-        def are_seen() -> bool:
-            return len({number for each in self.consumers.values() for number in each.seen}) >= count
-
-        await self.until(are_seen, f"all consumers to read {count} records")
+        await self.until(lambda: self.count_all_seen() >= count, f"all consumers to read {count} records")
 
     async def until_assigned(self, *names: str) -> None:
         """These consumers share all partitions out among them, and each has at least one."""
@@ -82,7 +95,8 @@ class ClientWords(LabBase):
             return all(shares) and sum(map(len, shares)) == self.scenario.partitions
 
         await self.until(is_shared_out, f"the partitions to be shared out among {listed(names)}")
-        self._say(STEP, f"all partitions are assigned to {listed(names)}")
+        who = listed(names) if len(names) <= _NAMED_MAX else f"{len(names)} members"
+        self._say(STEP, f"all partitions are assigned to {who}")
 
     async def leave(self, name: str) -> None:
         """The consumer is closed in good order."""
@@ -123,9 +137,21 @@ class ClientWords(LabBase):
     def count_seen(self, name: str = "consumer") -> int:
         return len(self.consumers[name].seen)
 
+    def count_all_seen(self) -> int:
+        """How many different records the consumers have read, all together."""
+        return len({number for each in self.consumers.values() for number in each.seen})
+
     def count_moved(self, name: str) -> int:
         """How many partitions the consumer was given or had to give up after its first assignment."""
         return self.consumers[name].moved
+
+    def count_given_up(self, name: str) -> int:
+        """How many partitions the consumer had to give up, or learned to be gone."""
+        return self.consumers[name].revoked + self.consumers[name].lost
+
+    def stalled_seconds(self, name: str) -> float:
+        """How long the consumer had no partition, after it had one."""
+        return self.consumers[name].stalled_seconds
 
     def count_acknowledged(self, name: str = "producer") -> int:
         return len(self.producers[name].acknowledged)
@@ -141,6 +167,11 @@ class ClientWords(LabBase):
             await consumer.close()
         if self._admin is not None:
             await self._admin.close()
+
+    async def committed(self, group: str = "group") -> int:
+        """The records that the group has committed, in all partitions."""
+        offsets = await (await self.admin()).list_group_offsets(group)
+        return sum(each.offset for each in offsets.values())
 
     # Administration
 

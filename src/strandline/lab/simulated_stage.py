@@ -145,11 +145,20 @@ class SimulatedStage:
         return tuple(fenced_brokers(controller.broker))
 
     def active_controller(self) -> int:
-        """The controller that leads the metadata quorum; -1 if none does."""
-        for number, node in self.world.nodes.items():
-            if number >= FIRST_CONTROLLER and node.is_running and leads_quorum(node.broker):
-                return number
-        return -1
+        """The controller that leads the metadata quorum, in the latest epoch if several believe it; -1 if none does."""
+        active = self.active_controllers()
+        return max(active, key=self._quorum_epoch) if active else -1
+
+    def active_controllers(self) -> list[int]:
+        """The controllers that believe to lead the quorum."""
+        return [
+            number
+            for number, node in self.world.nodes.items()
+            if number >= FIRST_CONTROLLER and node.is_running and leads_quorum(node.broker)
+        ]
+
+    def _quorum_epoch(self, controller: int) -> int:
+        return self.world.nodes[controller].broker.quorum.core.epoch
 
     def view(self, topic: str, partition: int) -> PartitionView:
         controller = self._controller()
@@ -176,7 +185,8 @@ class SimulatedStage:
 
     async def connect(self, node: int, name: str) -> WireClient:
         """A connection from a host of its own, for requests that no client would send."""
-        return await WireClient.connect(self.world.network.host(name), host_name(node), PORT, name)
+        port = PORT if node in self.brokers else CONTROLLER_PORT
+        return await WireClient.connect(self.world.network.host(name), host_name(node), port, name)
 
     def break_connections(self, host: str | int) -> None:
         """Each connection of this host breaks; it may connect again at once."""

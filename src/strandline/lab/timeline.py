@@ -110,13 +110,17 @@ class Timeline:
     def add(
         self, at: float, kind: str, text: str, view: PartitionView, numbers: list[int] | None = None
     ) -> None:
-        """Adds an entry. Records about which the same is said without anything in between share one."""
-        last = self.entries[-1] if self.entries else None
-        if numbers and last is not None and (last.kind, last.text) == (kind, text) and last.numbers:
-            last.numbers += numbers
-            last.at, last.view = at, view
-            return
-        self.entries.append(TimelineEntry(at, kind, text, view, list(numbers or ())))
+        """Adds an entry. Records about which the same is said share one, if nothing but the like is in between."""
+        told = list(numbers or ())
+        for place in reversed(range(len(self.entries))) if told else ():
+            last = self.entries[place]
+            if last.kind != kind or not last.numbers:
+                break
+            if last.text == text:
+                del self.entries[place]
+                told = last.numbers + told
+                break
+        self.entries.append(TimelineEntry(at, kind, text, view, told))
 
     def as_json(self) -> list[dict[str, Any]]:
         return [each.as_json() for each in self.entries]

@@ -1,0 +1,1 @@
+"""Scenarios of epochs, by which what is late is refused."""

@@ -1,0 +1,1 @@
+"""Scenarios of links that are cut: who goes on, and what becomes of the records."""

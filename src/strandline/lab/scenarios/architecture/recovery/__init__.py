@@ -1,0 +1,1 @@
+"""Scenarios of the recovery of many partitions at once."""
