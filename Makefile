@@ -28,8 +28,8 @@ $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.core
-	@echo "installing Spark and a client for the demo"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[spark]' confluent-kafka
+	@echo "installing Spark, a JDK and a client for the demo into $(VENV): about 660 MB to download, 1.2 GB on the disk"
+	@.ci/pip_install $(BIN)/pip -c $(CONSTRAINTS) -e '.[spark]' confluent-kafka
 	@touch $@
 
 # Records are checked by compiled code where there is a compiler for it, and in Python otherwise.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from strandline.client.sync import Admin, Producer
@@ -30,11 +31,10 @@ def customers() -> list[tuple[str, dict[str, str] | None]]:
     return found
 
 
-def orders(count: int) -> list[bytes]:
-    """One in fifty is broken, in one way or another."""
-    chance = random.Random(17)
-    found = []
-    for number in range(count):
+def orders(count: int, first: int = 0) -> Iterator[bytes]:
+    """Orders numbered from `first` on. One in fifty is broken, in one way or another."""
+    chance = random.Random(17 + first)
+    for number in range(first, first + count):
         order = {
             "order_id": f"o-{number}",
             "customer_id": f"c-{chance.randrange(CUSTOMERS)}",
@@ -43,7 +43,7 @@ def orders(count: int) -> list[bytes]:
         }
         match number % 250:
             case 49:
-                found.append(b'{"order_id": "o-')
+                yield b'{"order_id": "o-'
                 continue
             case 99:
                 order["amount"] = "-1.00"
@@ -53,8 +53,7 @@ def orders(count: int) -> list[bytes]:
                 order["order_id"] = f"x-{number}"
             case 249:
                 order["amount"] = "much"
-        found.append(json.dumps(order).encode())
-    return found
+        yield json.dumps(order).encode()
 
 
 def fill(bootstrap: str, count: int = 2000) -> None:
