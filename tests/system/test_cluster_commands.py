@@ -111,7 +111,7 @@ def test_format_gives_every_directory_the_same_cluster_once(tmp_path: Path) -> N
         assert "node.id=1" in text
     with command("format", "--config", str(config)) as again:
         assert again.wait() == 2
-    assert "is formatted, for cluster" in again.err[0]
+    assert "is formatted already, for cluster" in again.err[0]
     with command(
         "format", "--config", str(config), "--ignore-formatted", "--cluster-id", "MkU3OEVBNTcwNTJENDM2Qg"
     ) as other:

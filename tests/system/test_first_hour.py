@@ -19,7 +19,7 @@ from strandline.testing.clusters import wait_until
 from tests.system.commands import command
 from tests.system.nodes_of_up import is_alive, up, value_of
 
-OPEN = "everybody who reaches this listener may do everything"
+OPEN = "every client that reaches this listener may do everything"
 
 
 @pytest.mark.parametrize(

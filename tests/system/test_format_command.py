@@ -98,7 +98,7 @@ def test_no_initial_controllers_leaves_the_quorum_to_others(tmp_path: Path) -> N
         ({}, ("--initial-controllers", "1@here:9093"), "is not id@host:port:directory"),
         ({}, ("--initial-controllers", f"1@here:{FIRST}"), "is not id@host:port:directory"),
         ({}, ("--initial-controllers", f"{BOTH},1@x:1:{FIRST}"), "is there twice"),
-        ({}, ("--initial-controllers", "1@here:9093:" + "!" * 22), "is no directory id"),
+        ({}, ("--initial-controllers", "1@here:9093:" + "!" * 22), "is not a directory id"),
     ],
 )
 def test_contradictions_are_refused_and_nothing_is_written(

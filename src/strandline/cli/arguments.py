@@ -13,9 +13,9 @@ from strandline.base.numbers import natural
 from strandline.cli.exit_codes import USAGE
 from strandline.cli.failures import CommandError
 
-# Eleven days; as milliseconds it fits an int, which is what Kafka's timeouts are.
+# Eleven days; in milliseconds this fits the 32 bits of Kafka's timeouts.
 _SECONDS_MAX: Final = 1_000_000
-# A person reads what is counted; more would fill memory before it filled a screen.
+# A larger count would fill the memory, and no person reads so much output.
 _COUNT_MAX: Final = 10_000
 _PORT_MAX: Final = 65_535
 _OFFSET_MAX: Final = 2**63 - 1
@@ -29,8 +29,8 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0 <= value <= _SECONDS_MAX:  # NaN is not, either
-        raise argparse.ArgumentTypeError(f"{text} is no time: seconds from 0 to {_SECONDS_MAX}")
+    if not 0 <= value <= _SECONDS_MAX:  # this refuses NaN too
+        raise argparse.ArgumentTypeError(f"{text} is not a time: give seconds from 0 to {_SECONDS_MAX}")
     return value
 
 
@@ -49,7 +49,7 @@ def port(text: str) -> int:
 def _up_to(largest: int, text: str, what: str) -> int:
     found = natural(text)
     if found is None or found > largest:
-        raise argparse.ArgumentTypeError(f"{text} is no {what}: a number from 0 to {largest}")
+        raise argparse.ArgumentTypeError(f"{text} is not valid as {what}: give a number from 0 to {largest}")
     return found
 
 
@@ -57,7 +57,7 @@ def whole_number(text: str) -> int:
     """Returns a count of at least 1."""
     found = natural(text)
     if found is None or not 1 <= found <= _WHOLE_MAX:
-        raise argparse.ArgumentTypeError(f"{text} is no count: a number from 1 to {_WHOLE_MAX}")
+        raise argparse.ArgumentTypeError(f"{text} is not a count: give a number from 1 to {_WHOLE_MAX}")
     return found
 
 
@@ -73,7 +73,7 @@ def key_values(pairs: Sequence[str], option: str) -> dict[str, str]:
 
 
 def replica_assignment(text: str) -> dict[int, tuple[int, ...]]:
-    """Kafka's notation of replicas: partitions with commas between them, brokers with colons."""
+    """Returns the replicas of a text in Kafka's notation: commas between partitions, colons between brokers."""
     try:
         return {i: tuple(int(node) for node in part.split(":")) for i, part in enumerate(text.split(","))}
     except ValueError:
@@ -81,7 +81,7 @@ def replica_assignment(text: str) -> dict[int, tuple[int, ...]]:
 
 
 def partition_list(text: str) -> tuple[int, ...]:
-    """Returns partition numbers with commas between them, and ranges such as 0-3."""
+    """Returns the partitions of a text such as 0,2 or 0-3."""
     found: dict[int, None] = {}
     for part in text.split(","):
         low, _, high = part.partition("-")
@@ -93,7 +93,8 @@ def partition_list(text: str) -> tuple[int, ...]:
 
 
 def timestamp_ms(text: str) -> int:
-    """Returns a moment: ISO 8601 (UTC without a zone), milliseconds since 1970, or a time ago such as 15m, 2h, 7d."""
+    """Returns the milliseconds of a time: ISO 8601 (UTC without a zone), milliseconds since 1970, or a time ago such as
+    15m, 2h, 7d."""
     unit = _UNITS_MS.get(text[-1:])
     amount = natural(text[:-1])
     if unit is not None and amount is not None:
@@ -107,7 +108,7 @@ def timestamp_ms(text: str) -> int:
         found = None
     if found is None or (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() < 0:
         raise argparse.ArgumentTypeError(
-            f"{text} is no time: give 2026-01-31T12:00:00Z, milliseconds since 1970, or 15m, 2h, 7d for a time ago"
+            f"{text} is not a time: give 2026-01-31T12:00:00Z, milliseconds since 1970, or 15m, 2h, 7d for a time ago"
         )
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
@@ -119,6 +120,6 @@ def duration_ms(text: str) -> int:
         return amount * unit
     found = _ISO_DURATION.fullmatch(text)
     if found is None or not any(found.groups()):
-        raise argparse.ArgumentTypeError(f"{text} is no duration: give 15m, 2h, 7d, or P1DT2H30M")
+        raise argparse.ArgumentTypeError(f"{text} is not a duration: give 15m, 2h, 7d, or P1DT2H30M")
     days, hours, minutes, rest = (float(group or 0) for group in found.groups())
     return round((((days * 24 + hours) * 60 + minutes) * 60 + rest) * 1000)

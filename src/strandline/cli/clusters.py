@@ -1,4 +1,4 @@
-"""`strandline up --nodes N`: a cluster of processes on this machine, with a table of how its partitions are."""
+"""`strandline up --nodes N`: a cluster of processes on this machine, with a table of its partitions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def up_cluster(options: argparse.Namespace) -> int:
         registry = RegistryChild(options)
     except OSError as error:
         return fail(f"--registry-port {options.registry_port}: {reason(error)}")
-    # An absolute path: a node's settings name it, and may be used from elsewhere.
+    # The path is absolute, because a node's settings name it and may be used from another directory.
     home = Path(
         tempfile.mkdtemp(prefix="strandline-") if options.ephemeral else os.path.abspath(options.data)
     )
@@ -88,7 +88,8 @@ def up_cluster(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """Returns Those of `--set`, for every node; ValueError for one that only one node can have."""
+    """Returns the settings of `--set` for every node. Raises ValueError for a setting that must differ between
+    nodes."""
     settings = given_settings(options.set)
     for key in ("log.dirs", "log.dir", "metadata.log.dir"):
         if key in settings:
@@ -99,7 +100,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
 
 
 def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild, notes: list[str]) -> None:
-    """Until a signal asks it to stop."""
+    """Runs the cluster until a signal stops it."""
     asked = threading.Event()
     started = threading.Event()
 
@@ -108,7 +109,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild,
             _end_at_once(cluster, options)
         asked.set()
         if not started.is_set():
-            raise KeyboardInterrupt  # nobody waits for nodes that are to be stopped again
+            raise KeyboardInterrupt  # a cluster that is being stopped need not become ready
 
     for number in stop_signals():
         signal.signal(number, on_signal)
@@ -135,7 +136,7 @@ def _run(cluster: Cluster, options: argparse.Namespace, registry: RegistryChild,
 
 
 def _restart(cluster: Cluster, node_id: int) -> None:
-    """Stops a node in order and starts it again; LookupError if there is none of this number."""
+    """Stops a node in order and starts it again. Raises LookupError if there is no node with this number."""
     node = cluster.node(node_id)
     node.is_restarting = True
     try:
@@ -147,7 +148,7 @@ def _restart(cluster: Cluster, node_id: int) -> None:
 
 
 def _end_at_once(cluster: Cluster, options: argparse.Namespace) -> None:
-    """After a second Ctrl-C: nothing is stopped in order, and nothing is left that was to go."""
+    """Ends everything after a second Ctrl-C: nodes are killed, and temporary data is deleted."""
     for node in cluster.nodes:
         if node.is_running:
             os.kill(node.pid, signal.SIGKILL)
@@ -157,7 +158,7 @@ def _end_at_once(cluster: Cluster, options: argparse.Namespace) -> None:
 
 
 def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
-    """Returns a sentence for each node that has ended by itself and was not told yet."""
+    """Returns a sentence for each node that has ended by itself and was not reported before."""
     said = []
     for node in cluster.nodes:
         if node.is_running or node.is_restarting:
@@ -173,7 +174,7 @@ def _dead_nodes(cluster: Cluster, told: set[int]) -> list[str]:
 def _stay(
     cluster: Cluster, options: argparse.Namespace, asked: threading.Event, began: float, registry: str
 ) -> None:
-    # The table says which nodes are away; the client's warnings about each attempt would stand around it.
+    # The table shows which nodes are away; the client's warnings about each attempt would only clutter it.
     logging.getLogger("strandline").addHandler(logging.NullHandler())
     with Admin(cluster.client_settings) as admin:
         is_full = _wait_until_in_sync(admin, asked)
@@ -194,7 +195,7 @@ def _stay(
 
 
 def _wait_until_in_sync(admin: Admin, asked: threading.Event) -> bool:
-    """Whether every replica of every topic is in sync."""
+    """True if every replica of every topic is in sync before the time is over."""
     deadline = time.monotonic() + _IN_SYNC_SECONDS_MAX
     while time.monotonic() < deadline and not asked.is_set():
         if all(len(each.in_sync) == len(each.replicas) for each in _partitions(admin)):
@@ -231,12 +232,12 @@ def _partitions(admin: Admin) -> list[PartitionInfo]:
 
 
 def _table(admin: Admin) -> str:
-    """Returns leader, in-sync set and how far the slowest replica is behind, for each partition."""
+    """Returns a table with the leader, the in-sync set and the lag of the slowest replica of each partition."""
     try:
         partitions = _partitions(admin)
         sizes = _sizes(admin, sorted({node for each in partitions for node in each.replicas}))
     except KafkaError as error:
-        return f"the cluster does not answer: {error}"
+        return f"the cluster does not respond: {error}"
     lines = [f"{'partition':<32} {'leader':>6}  {'replicas':<12} {'in sync':<12} {'behind':>12}"]
     for each in partitions[:_ROWS_MAX]:
         leader = str(each.leader_id) if each.leader_id >= 0 else "none"
@@ -257,7 +258,7 @@ def _ids(nodes: tuple[int, ...]) -> str:
 
 
 def _sizes(admin: Admin, nodes: list[int]) -> Mapping[int, Mapping[TopicPartition, int]]:
-    """Returns bytes of each replica on each node that answers."""
+    """Returns the bytes of each replica on each node that responds."""
     found = {}
     for node_id in nodes:
         try:

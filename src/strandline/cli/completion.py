@@ -1,7 +1,8 @@
-"""`strandline completion`: words that a shell completes, topics and groups of the cluster among them.
+"""`strandline completion`: completion for shells, including the topics and groups of the cluster.
 
 `strandline completion bash` prints a function for the shell; it calls `strandline completion words -- …`, which prints
-one word a line. Names of topics and groups come from the cluster that the line names, within a second, or not at all.
+one word a line. Names of topics and groups come from the cluster that the line names. If it does not respond within a
+second, there are none.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ _TIMEOUT_S: Final = "1"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Prints what a shell needs to complete commands, options, topics and groups: "
-        'eval "$(strandline completion bash)", or the same for zsh; strandline completion fish | source.'
+        "Prints the script with which a shell completes commands, options, topics and groups. Use it as "
+        'eval "$(strandline completion bash)", the same for zsh, or strandline completion fish | source.'
     )
     parser.add_argument(
-        "shell", choices=(*_SCRIPTS, "words"), help="bash, zsh, fish; words is for these scripts"
+        "shell", choices=(*_SCRIPTS, "words"), help="bash, zsh or fish; `words` is used by these scripts"
     )
     parser.add_argument("line", nargs="*", metavar="WORD", help=argparse.SUPPRESS)
 
@@ -60,7 +61,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def candidates(line: Sequence[str]) -> list[str]:
-    """Returns the words that can stand where the last, unfinished one is."""
+    """Returns the words that can replace the last, unfinished one."""
     from strandline.cli.parser import build_parser
 
     parser: argparse.ArgumentParser = build_parser(line[:-1])
@@ -109,7 +110,7 @@ def _values(action: argparse.Action, line: Sequence[str]) -> list[str]:
 
 
 def _listed(command: list[str], line: Sequence[str]) -> list[str]:
-    """Returns the output of a command with the address that the line has; nothing if the cluster does not respond."""
+    """Returns the output of a command for the cluster that the line names; nothing if it does not respond."""
     from contextlib import redirect_stderr, redirect_stdout
     from io import StringIO
 

@@ -1,8 +1,10 @@
-"""How a command reaches a cluster: its address and settings, the client, and errors as sentences with an exit code.
+"""Connects a command with a cluster: the options of the address, the client settings, the client, and errors as
+sentences with an exit code.
 
 Settings come from, the strongest first: `-X key=value`, `--bootstrap-server`, `--command-config FILE`, the context that
 `--context` or STRANDLINE_CONTEXT names, STRANDLINE_BOOTSTRAP_SERVERS, the context in use (`strandline context use`),
-localhost:9092. An address without `--context` uses no context: credentials of one cluster are not sent to another.
+localhost:9092. An address without `--context` uses no context, so that the credentials of one cluster are not sent to
+another.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
     from strandline.client import Admin
 
 DEFAULT_BOOTSTRAP: Final = "localhost:9092"
-# Long enough for a broker that is being restarted to refuse, short enough for a person with a typing error.
+# Long enough for a broker that is being restarted, short enough for a person who has mistyped the address.
 CONNECT_SECONDS_MAX: Final = 3.0
-# The classes of admin calls by subject; a command loads those that it uses, because each costs time at its start.
+# The classes of admin calls by subject. A command loads only the classes that it uses, because loading each takes time.
 _SUBJECTS: Final = {
     "topics": "TopicAdmin",
     "configs": "ConfigAdmin",
@@ -40,7 +42,7 @@ Work = Callable[["Admin", argparse.Namespace], Awaitable[int]]
 
 
 def add_connection(parser: argparse.ArgumentParser, *, timeout_s: float = 30.0) -> None:
-    """Adds the options that say which cluster is meant."""
+    """Adds the options that name the cluster."""
     group = parser.add_argument_group("cluster")
     group.add_argument(
         "--bootstrap-server",
@@ -55,20 +57,20 @@ def add_connection(parser: argparse.ArgumentParser, *, timeout_s: float = 30.0) 
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any client setting by Kafka's name; may be repeated",
+        help="any client setting by Kafka's name; repeat it for several",
     )
-    group.add_argument("--command-config", metavar="FILE", help="client settings in a .properties file")
+    group.add_argument("--command-config", metavar="FILE", help="a .properties file with client settings")
     group.add_argument(
         "--timeout",
         type=seconds,
         default=timeout_s,
         metavar="SECONDS",
-        help=f"for each call (default: {timeout_s:g})",
+        help=f"the timeout of each call (default: {timeout_s:g})",
     )
 
 
 def settings_of(options: argparse.Namespace, kind: str = "admin") -> dict[str, str]:
-    """Returns the client settings that the options, the environment and the context say, for a kind of client: "admin",
+    """Returns the client settings from the options, the environment and the context, for a kind of client: "admin",
     "producer" or "consumer". A setting that only another kind of client has is left out."""
     from strandline.client.config.kinds import is_of_another_kind
 
@@ -139,13 +141,13 @@ def run(options: argparse.Namespace, work: Work, *subjects: str) -> int:
 
 
 def run_async(main: Callable[[], Awaitable[int]]) -> int:
-    """Runs a coroutine to its end; an error of the client is told in a sentence."""
+    """Runs a coroutine to its end, and reports an error of the client in a sentence."""
     import asyncio
     import logging
 
     from strandline.client.errors import KafkaError
 
-    # A command tells its own outcome; the client's warnings about each attempt would only stand around it.
+    # A command reports its own result; the client's warnings about each attempt would only clutter it.
     logging.getLogger("strandline").addHandler(logging.NullHandler())
 
     async def work() -> int:

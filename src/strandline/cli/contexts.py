@@ -46,7 +46,7 @@ class Contexts:
         return dict(self.by_name.get(self.current, {})) if self.current is not None else {}
 
     def save(self) -> None:
-        """Writes the file anew, whole or not at all, for its owner alone."""
+        """Replaces the file atomically. Only its owner can read it."""
         where = path()
         where.parent.mkdir(parents=True, exist_ok=True)
         partial = where.with_name(where.name + ".new")

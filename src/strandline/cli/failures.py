@@ -1,4 +1,4 @@
-"""How commands fail: one sentence on stderr that says what to do next, and an exit code."""
+"""Failures of commands: one sentence on stderr that says what to do next, and an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CommandError(Exception):
-    """A reason why a command cannot go on, with its exit code."""
+    """An error that ends a command, with its exit code."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -24,13 +24,13 @@ def say_error(message: object) -> None:
 
 
 def fail(message: object) -> int:
-    """Says why nothing was done, and returns the exit code for that."""
+    """Prints the reason why nothing was done, and returns the exit code for that."""
     say_error(message)
     return USAGE
 
 
 def usage(message: str) -> CommandError:
-    """Returns an error for options or values that cannot be meant."""
+    """Returns an error for invalid options or values."""
     return CommandError(message, USAGE)
 
 
@@ -39,7 +39,7 @@ def not_found(message: str) -> CommandError:
 
 
 def exit_code_of(error: KafkaError) -> int:
-    """Returns the exit code that belongs to an error of the client."""
+    """Returns the exit code for an error of the client."""
     from strandline.base.errors import ErrorCode
     from strandline.client.admin.calls import PartialFailureError
     from strandline.client.errors import (

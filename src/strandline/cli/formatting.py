@@ -1,4 +1,4 @@
-"""`strandline format`: gives the log directories of a node their identity, once, before its first start."""
+"""`strandline format`: formats the log directories of a node, once, before its first start."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def format_node(options: argparse.Namespace) -> int:
     for path in done:
         present = directories.cluster_id_of(path)
         if not options.ignore_formatted:
-            return fail(f"{path} is formatted, for cluster {present}; --ignore-formatted leaves it as it is")
+            return fail(
+                f"{path} is formatted already, for cluster {present}; --ignore-formatted leaves it unchanged"
+            )
         if options.cluster_id is not None and present != options.cluster_id:
             return fail(f"{path} belongs to cluster {present}, not to {options.cluster_id}")
         cluster_id = present
@@ -62,15 +64,18 @@ def format_node(options: argparse.Namespace) -> int:
         return 0
     for path in formatted:
         print(f"formatted {path} for node {config.node_id} of cluster {cluster_id}")
-    # Whoever comes to a quorum that one controller begins is no voter of it yet.
+    # A controller that joins a quorum that one controller has begun is not a voter of it yet.
     others = " --no-initial-controllers" if options.standalone else ""
-    print(f"Give the other nodes the same: strandline format --cluster-id {cluster_id}{others} --config ...")
+    print(
+        f"Format the other nodes with the same cluster id: strandline format --cluster-id {cluster_id}{others} "
+        "--config ..."
+    )
     return 0
 
 
 def _first_voters(options: argparse.Namespace, config: BrokerConfig) -> VoterSet | None:
-    """Returns the voters of a new quorum; None if the settings name them. ValueError if options and settings
-    contradict."""
+    """Returns the voters of a new quorum; None if the settings name them. Raises ValueError if options and settings
+    contradict each other."""
     is_configured = bool(config.strings("controller.quorum.voters"))
     if is_configured and (options.standalone or options.initial_controllers):
         raise ValueError(
@@ -108,6 +113,6 @@ def _parse_controllers(text: str, config: BrokerConfig) -> VoterSet:
         try:
             key = ReplicaKey(node_id, parse_uuid(directory))
         except ValueError as error:
-            raise ValueError(f"--initial-controllers: {directory!r} is no directory id") from error
+            raise ValueError(f"--initial-controllers: {directory!r} is not a directory id") from error
         voters[node_id] = Voter(key=key, endpoints=(Endpoint(listener, host, port),))
     return VoterSet.of(voters.values())

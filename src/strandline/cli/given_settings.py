@@ -8,7 +8,7 @@ from strandline.config import MalformedProperties, parse_properties
 
 
 def given_settings(pairs: Sequence[str]) -> dict[str, str]:
-    """From KEY=VALUE; ValueError says how to write it."""
+    """Returns the settings of KEY=VALUE texts. The text of a ValueError says how to write one."""
     settings = {}
     for given in pairs:
         key, equals, value = given.partition("=")
@@ -19,7 +19,7 @@ def given_settings(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def read_settings(path: str) -> dict[str, str]:
-    """From a server.properties file; ValueError says what is wrong with it."""
+    """Returns the settings of a server.properties file. The text of a ValueError says what is wrong with it."""
     try:
         return {entry.key: entry.value for entry in parse_properties(_read_text(path))}
     except OSError as error:
@@ -29,7 +29,8 @@ def read_settings(path: str) -> dict[str, str]:
 
 
 def _read_text(path: str) -> str:
-    """Java's files of properties are in Latin-1; most people write UTF-8 all the same, and that is hardly ever both."""
+    """Returns the text of a .properties file. Java reads these files as Latin-1, but most people write UTF-8; a text is
+    hardly ever valid in both encodings with different meanings."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()

@@ -1,4 +1,4 @@
-"""`strandline log`: looks at the files of a partition, repairs what recovery would, and finds offsets by time."""
+"""`strandline log`: shows the files of a partition, repairs them as recovery would, and finds offsets by time."""
 
 from __future__ import annotations
 
@@ -28,35 +28,40 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
     actions = log.add_subparsers(dest="action", required=True, metavar="ACTION")
     dump = actions.add_parser(
         "dump",
-        help="print what files of a partition hold",
+        help="print the contents of a partition's files",
         description="Prints batches, indexes, aborted transactions, producer snapshots and leader epochs.",
     )
-    dump.add_argument("path", nargs="+", metavar="PATH", help="a partition's directory, or a file of one")
-    dump.add_argument("--records", action="store_true", help="the records of each batch too")
+    dump.add_argument("path", nargs="+", metavar="PATH", help="the directory of a partition, or a file in it")
+    dump.add_argument("--records", action="store_true", help="print the records of each batch too")
     verify = actions.add_parser(
         "verify",
-        help="read everything and say what is wrong",
-        description="Checks CRCs, offsets, order of indexes, sequences of producers, leader epochs. Changes nothing. "
-        "Ends with 1 where something is wrong.",
+        help="check all files of a partition",
+        description="Checks CRCs, offsets, the order of indexes, sequences of producers and leader epochs. Changes "
+        "nothing. The exit code is 1 if something is wrong.",
     )
     verify.add_argument(
-        "path", nargs="+", metavar="DIRECTORY", help="directories of partitions, or data directories for all"
+        "path",
+        nargs="+",
+        metavar="DIRECTORY",
+        help="directories of partitions, or data directories to check all their partitions",
     )
     repair = actions.add_parser(
         "repair",
-        help="do what a start after a crash would do",
+        help="repair files as a start after a crash would",
         description="Cuts a torn end that was never flushed, and rebuilds damaged indexes and leader epochs. Nothing "
-        "below the recovery point is cut, which stands in the data directory beside the partition: without it the "
-        "command refuses, unless --recovery-point says from which offset on the log may be cut. The broker must be "
-        "stopped. Ends with 1 if damage is left.",
+        "below the recovery point is cut. The recovery point is in a checkpoint file in the data directory; "
+        "without that file the command refuses, unless --recovery-point names the offset from which the log may "
+        "be cut. The broker must be stopped. The exit code is 1 if damage is left.",
     )
     repair.add_argument("path", metavar="DIRECTORY", help="the directory of a partition")
-    repair.add_argument("--dry-run", action="store_true", help="only say what would be done, tried on a copy")
+    repair.add_argument(
+        "--dry-run", action="store_true", help="change nothing: repair a copy, and say what was done to it"
+    )
     repair.add_argument(
         "--recovery-point",
         type=offset,
         metavar="OFFSET",
-        help="keep everything below this offset, for a partition that was copied without its data directory",
+        help="cut nothing below this offset; for a partition that was copied without its data directory",
     )
     repair.add_argument(
         "--drop-batch",
@@ -64,27 +69,29 @@ def add_arguments(log: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OFFSET",
-        help="empty the batch that begins at this offset, which `verify` says cannot be read; its records are lost, "
-        "its offsets stay taken, and other replicas have to be given the same; may be repeated",
+        help="empty the batch that begins at this offset, if `verify` says that it cannot be read. Its records are "
+        "lost, and its offsets stay unused. Do the same on other replicas. Repeat it for several batches",
     )
     repair.add_argument("--yes", action="store_true", help="drop batches without asking")
     scrub = actions.add_parser(
         "scrub",
-        help="show how far the background check for damage is",
+        help="show the progress of the background check for damage",
         description="A broker reads its closed segments in the background and has damaged replicas replaced "
-        "(strandline.log.scrub.* in its settings). This shows how far it is, from the state in the data directory; "
-        "ends with 1 if the last pass found damage.",
+        "(strandline.log.scrub.* in its settings). This shows the progress from the state in the data directory. The "
+        "exit code is 1 if the last pass found damage.",
     )
     scrub.add_argument("--status", action="store_true", required=True, help="print the state")
     scrub.add_argument("path", nargs="+", metavar="DATA", help="log directories of brokers")
     at = actions.add_parser(
         "at",
-        help="offsets of every partition at a time",
-        description="Shows, for each partition, the offset of the first record at or after a time; where all records "
-        "are older, the offset at which the next record will be written.",
+        help="show the offsets of all partitions at a time",
+        description="Shows, for each partition, the offset of the first record at or after a time. If all records "
+        "are older, it is the offset of the next record.",
     )
     at.add_argument("--time", required=True, help="2026-01-31T12:00:00Z, or milliseconds since 1970")
-    at.add_argument("--topic", action="append", metavar="TOPIC", help="only this topic; may be repeated")
+    at.add_argument(
+        "--topic", action="append", metavar="TOPIC", help="show only this topic; repeat it for several"
+    )
     add_connection(at)
     _add_shapes(dump, verify, repair, scrub, at)
 
@@ -141,7 +148,7 @@ def _dump(options: argparse.Namespace) -> int:
         if not can_dump(path):
             if path in options.path:
                 return fail(
-                    f"{path} is none of a partition's files: segments, indexes, snapshots, checkpoints"
+                    f"{path} is not a file of a partition: a segment, an index, a snapshot or a checkpoint"
                 )
             continue
         if not options.json:
@@ -160,7 +167,7 @@ def _files(paths: list[str]) -> Iterator[str]:
         if os.path.isdir(path):
             yield from (os.path.join(path, name) for name in sorted(os.listdir(path)))
         else:
-            os.stat(path)  # says so if it is not there
+            os.stat(path)  # raises an error if the file does not exist
             yield path
 
 
@@ -187,7 +194,7 @@ def _verify(options: argparse.Namespace) -> int:
     for directory in [each for path in options.path for each in _partitions_in(path)]:
         if not os.path.isdir(directory):
             return fail(
-                f"{directory} is no directory; name the directory of a partition, such as DATA/topic-0, or DATA for all"
+                f"{directory} is not a directory; name that of a partition, such as DATA/topic-0, or DATA for all"
             )
         try:
             findings = verify(RealDisk(), directory.rstrip("/"))
@@ -206,7 +213,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _partitions_in(path: str) -> list[str]:
-    """Returns the partitions of a data directory; any other path by itself."""
+    """Returns the partitions of a data directory; for any other path, only the path."""
     from strandline.storage.names import META_PROPERTIES, parse_partition_directory
 
     if not os.path.isfile(os.path.join(path, META_PROPERTIES)):
@@ -243,7 +250,7 @@ def _repair(options: argparse.Namespace) -> int:
         return fail(str(error))
     except MalformedCheckpoint as error:
         return fail(
-            f"a checkpoint in {data} cannot be read: {error}. It says what was flushed: mend it, or give "
+            f"a checkpoint in {data} cannot be read: {error}. It says what was flushed: repair it, or give "
             "--recovery-point OFFSET, below which nothing is cut"
         )
     if options.json:
@@ -265,14 +272,15 @@ def _print_outcome(directory: str, notes: list[str], left: list[str], *, dry_run
         said = "would change nothing" if dry_run else "nothing to repair"
     if left:
         said += (
-            f"; {len(left)} errors stay, because they are in what was flushed: if other replicas have the records, "
+            f"; {len(left)} errors are left, because they are in flushed data: if other replicas have the records, "
             "start the broker, and it fetches them again when they are read"
         )
     print(f"{directory}: {said}")
 
 
 def _ask_to_drop(directory: str, offsets: list[int]) -> str | None:
-    """Shows what would be lost and asks for consent; why nothing is dropped, or None to go on."""
+    """Shows the records that would be lost and asks for consent. Returns None to go on, otherwise the reason why
+    nothing is dropped."""
     from strandline.node.disk import RealDisk
     from strandline.storage.repairing import CannotDrop, find_malformed
 
@@ -318,7 +326,7 @@ def _repaired(
 
 
 def _refuse_without_recovery_point(directory: str, data: str) -> int:
-    """Says what a repair would cut where nothing tells what was flushed."""
+    """Raises an error with the part that a repair would cut, because no checkpoint says what was flushed."""
     from strandline.node.disk import RealDisk
     from strandline.partition.producers import Producers
     from strandline.storage.repairing import bytes_of_log, repair
@@ -331,8 +339,9 @@ def _refuse_without_recovery_point(directory: str, data: str) -> int:
         repair(disk, copy, data, 0, Producers)
         cut = before - bytes_of_log(disk, copy)
     return fail(
-        f"{data} does not say up to where {os.path.basename(directory)} was flushed, and a repair could cut {cut} of "
-        f"its {before} bytes. Repair it in its data directory, or copy recovery-point-offset-checkpoint beside it; or "
+        f"{data} has no checkpoint with the flushed offset of {os.path.basename(directory)}, and a repair could cut "
+        f"{cut} of its {before} bytes. Repair it in its data directory, or copy recovery-point-offset-checkpoint "
+        "beside it; or "
         "give --recovery-point OFFSET, below which nothing is cut (0 allows all of it)"
     )
 
@@ -402,7 +411,7 @@ def _milliseconds(text: str) -> int:
 def _iso(milliseconds: int) -> str:
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError):  # behind the year 9999: somebody has sent microseconds
+    except (ValueError, OverflowError):  # after the year 9999: the producer has sent microseconds
         return f"{milliseconds} ms"
 
 

@@ -1,4 +1,4 @@
-"""The `strandline` command: finds the command that was typed, runs it, and says its errors."""
+"""The `strandline` command: finds the command that was typed, runs it, and prints its errors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say_error(error)
             return error.code
         finally:
-            # All output is written here and not later, when an error could not be reported any more.
+            # All output is written here, because an error that occurs later could not be reported.
             print(end="", flush=True)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader has seen enough, as `head` does
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())  # for output that is still buffered
         os.close(nowhere)

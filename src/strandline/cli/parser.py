@@ -1,4 +1,4 @@
-"""The parser of `strandline`, built from the table of commands: only the command that was typed is loaded."""
+"""The parser of `strandline`, built from the table of commands. Only the module of the typed command is loaded."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WIDTH: Final = 100
 
 
 class Formatter(argparse.HelpFormatter):
-    """Help as wide on every machine, so that the reference page does not depend on a terminal."""
+    """Help with the same width on every machine, so that the reference page does not depend on a terminal."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_WIDTH)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose sub-parsers are of its own kind, with the same help."""
+    """A parser whose sub-parsers are of the same class, with the same help."""
 
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", Formatter)
@@ -29,7 +29,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(arguments: Sequence[str] | None = None) -> Parser:
-    """Returns the parser for these arguments. Only the command that they name has its options; with None every one
+    """Returns the parser for these arguments. Only the command that they name has its options; with None every command
     has."""
     parser = Parser(
         prog="strandline",
@@ -49,7 +49,7 @@ def _add_rows(
     dest, metavar = name
     commands = parser.add_subparsers(dest=dest, required=True, metavar=metavar)
     typed, rest = (None, None) if arguments is None else ("".join(arguments[:1]), arguments[1:])
-    # Each parser costs a millisecond: where the command is known, there is only its own.
+    # Each parser costs a millisecond, so only the parser of a known command is built.
     shown = {each: row for each, row in rows.items() if each == typed} or rows
     for each, row in shown.items():
         added = commands.add_parser(each, help=row.help)
@@ -65,7 +65,7 @@ def _add_rows(
 
 
 def parsers_by_name(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Returns the parsers of all commands and of their actions by what is typed, such as "topics create"."""
+    """Returns the parsers of all commands and of their actions by the typed words, such as "topics create"."""
     found: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

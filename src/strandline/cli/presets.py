@@ -1,4 +1,4 @@
-"""`--preset NAME`: settings that belong together, below everything that is said by itself."""
+"""`--preset NAME`: a group of settings. Settings that are given one by one override them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strandline.config.presets import PRESETS, preset
 if TYPE_CHECKING:
     from strandline.config.presets import Preset
 
-# Settings of brokers that ask for so many replicas.
+# Broker settings that are a number of replicas.
 _REPLICAS: Final = (
     "default.replication.factor",
     "offsets.topic.replication.factor",
@@ -20,16 +20,16 @@ _MINIMUM: Final = "min.insync.replicas"
 
 
 def add_preset(parser: argparse.ArgumentParser, what: str) -> None:
-    """Adds `--preset`; `what` says what it gives to this command."""
+    """Adds `--preset`; `what` describes the settings that it gives to this command."""
     parser.add_argument(
         "--preset",
         choices=tuple(PRESETS),
-        help=f"{what} (`strandline configs presets` shows them; what is said by itself is stronger)",
+        help=f"{what} (`strandline configs presets` shows them; settings that are given one by one override them)",
     )
 
 
 def preset_of(options: argparse.Namespace) -> Preset | None:
-    """Returns the preset that was named, if one was."""
+    """Returns the named preset; None without one."""
     return None if options.preset is None else preset(options.preset)
 
 
@@ -40,8 +40,8 @@ def client_part(options: argparse.Namespace, kind: str) -> dict[str, str]:
 
 
 def broker_part(options: argparse.Namespace, nodes: int) -> tuple[dict[str, str], list[str]]:
-    """Returns the settings of the named preset for brokers, lowered where there are too few of them; and what was
-    lowered."""
+    """Returns the broker settings of the named preset, lowered if there are too few brokers, and sentences about what
+    was lowered."""
     chosen = preset_of(options)
     if chosen is None:
         return {}, []

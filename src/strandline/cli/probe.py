@@ -1,6 +1,5 @@
-"""`strandline probe`: writes a record, reads it back and commits it, again and again, and says how long that took.
-
-It speaks to any cluster, Strandline's or Apache Kafka's, and offers its figures to Prometheus.
+"""`strandline probe`: writes a record, reads it back and commits its offset, again and again, and reports the times. It
+works with any cluster, Strandline's or Apache Kafka's, and serves its figures to Prometheus.
 """
 
 from __future__ import annotations
@@ -27,25 +26,40 @@ STEPS: Final = ("produce", "read_back", "commit")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Produces a record with acks=all, reads it back and commits its offset, for ever or --count times. A record "
-        "that is not read back within --timeout is lost, and the exit code is 1."
+        "Produces a record with acks=all, reads it back and commits its offset, again and again until Ctrl-C, or "
+        "--count times. A record that is not read back within --timeout counts as lost, and the exit code is 1."
     )
     parser.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
-    )
-    parser.add_argument("--topic", default="strandline-probe", help="(default: strandline-probe)")
-    parser.add_argument("--group", default="strandline-probe", help="(default: strandline-probe)")
-    parser.add_argument(
-        "--interval", type=seconds, default=1.0, metavar="SECONDS", help="between two records (default: 1)"
+        "--bootstrap-server",
+        default="localhost:9092",
+        metavar="HOST:PORT",
+        help="addresses of the cluster (default: localhost:9092)",
     )
     parser.add_argument(
-        "--count", type=int, default=0, metavar="N", help="end after so many (default: never)"
+        "--topic", default="strandline-probe", help="the topic of the probe (default: strandline-probe)"
     )
     parser.add_argument(
-        "--timeout", type=seconds, default=10.0, metavar="SECONDS", help="for one record (default: 10)"
+        "--group", default="strandline-probe", help="the group of the probe (default: strandline-probe)"
     )
     parser.add_argument(
-        "--metrics-port", type=port, help="offer /metrics for Prometheus there; 0 takes a free port"
+        "--interval",
+        type=seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="the time between two records (default: 1)",
+    )
+    parser.add_argument(
+        "--count", type=int, default=0, metavar="N", help="end after this number of records (default: never)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="the time limit for one record (default: 10)",
+    )
+    parser.add_argument(
+        "--metrics-port", type=port, help="serve /metrics for Prometheus on this port; 0 takes a free port"
     )
     add_json(
         parser,
@@ -117,7 +131,7 @@ class Probe:
             server.close()
 
     async def _once(self, producer: Producer, consumer: Consumer) -> None:
-        """One record: written, read back at the offset that it got, committed."""
+        """Writes one record, reads it back at its offset, and commits that."""
         from strandline.client import TopicPartition
 
         options = self._options

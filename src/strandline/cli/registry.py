@@ -26,44 +26,49 @@ _PARENT_CHECK_SECONDS: Final = 0.5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Serves Confluent's schema registry interface from the topic _schemas of a cluster, and stays until "
-        "Ctrl-C. Several instances with the same topic and group share the work: one of them writes."
+        "Serves the REST interface of Confluent's schema registry from the topic _schemas of a cluster, and runs "
+        "until Ctrl-C. Several instances with the same topic and group work together: one of them writes, and all "
+        "serve reads."
     )
     parser.add_argument(
         "--port",
         type=port,
         default=DEFAULT_PORT,
-        help="port to listen on; 0 takes a free one (default: 8081)",
+        help="the port to listen on; 0 takes a free one (default: 8081)",
     )
-    parser.add_argument("--host", default="localhost", help="address to listen on (default: localhost)")
+    parser.add_argument("--host", default="localhost", help="the address to listen on (default: localhost)")
     parser.add_argument(
-        "--url", metavar="URL", help="where other instances reach this one (default: by --host and --port)"
+        "--url",
+        metavar="URL",
+        help="the URL by which other instances reach this one (default: from --host and --port)",
     )
     parser.add_argument("--topic", default="_schemas", help="the topic of the schemas (default: _schemas)")
     parser.add_argument(
-        "--group", default="schema-registry", help="the name of the registry (default: schema-registry)"
+        "--group",
+        default="schema-registry",
+        help="the name that all instances of the registry share (default: schema-registry)",
     )
     parser.add_argument(
         "--compatibility",
         default="BACKWARD",
         type=str.upper,
         metavar="LEVEL",
-        help="the level where none is configured: NONE, BACKWARD, FORWARD, FULL or one of these with _TRANSITIVE "
-        "(default: BACKWARD)",
+        help="the compatibility level of subjects without a configured one: NONE, BACKWARD, FORWARD, FULL, or one of "
+        "the last three with _TRANSITIVE (default: BACKWARD)",
     )
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="settings of the port in a .properties file: ssl.* and authentication.method, as Confluent names them",
+        help="a .properties file with settings of the port: ssl.* and authentication.method, with Confluent's names",
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="one setting of the port; may be repeated, and wins over --config",
+        help="one setting of the port, which overrides --config; repeat it for several",
     )
-    parser.add_argument("--quiet", action="store_true", help="print one line when it is ready")
+    parser.add_argument("--quiet", action="store_true", help="print only one line when the registry is ready")
     add_connection(parser)
 
 
@@ -72,10 +77,10 @@ def url_of(host: str, port: int, scheme: str = "http") -> str:
 
 
 def is_installed() -> bool:
-    """True if everything that the registry imports is there."""
+    """True if all packages that the registry imports are installed."""
     try:
         return all(find_spec(name) is not None for name in _NEEDED)
-    except ModuleNotFoundError:  # of a parent package
+    except ModuleNotFoundError:  # a parent package is missing
         return False
 
 
@@ -92,7 +97,7 @@ def call(options: argparse.Namespace) -> int:
 
     if options.compatibility not in LEVELS:
         return _fail(f"--compatibility {options.compatibility}: one of {', '.join(LEVELS)}", USAGE)
-    client = settings_of(options)  # those that every kind of client takes
+    client = settings_of(options)  # the settings that every kind of client has
     client["client.id"] = options.group
     try:
         access = listener_settings(_port_settings(options))
@@ -112,7 +117,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Returns a socket that is bound before anything else is done: a port that is taken is found out at once."""
+    """Returns a bound socket. It is bound before anything else is done, so that a port in use is reported at once."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -125,7 +130,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def _port_settings(options: argparse.Namespace) -> dict[str, str]:
-    """Returns Those of --config and --set; ValueError says what is wrong with them."""
+    """Returns the settings of --config and --set. The text of a ValueError says what is wrong with them."""
     from strandline.cli.given_settings import given_settings, read_settings
 
     return (read_settings(options.config) if options.config else {}) | given_settings(options.set)

@@ -1,4 +1,4 @@
-"""The schema registry that `strandline up` starts beside its broker, as a process of its own."""
+"""Starts the schema registry of `strandline up`, as a process of its own beside the broker."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _STOP_SECONDS_MAX: Final = 10
 
 
 class RegistryChild:
-    """A registry that ends with this process. `line` is what the greeting says about it."""
+    """A registry that ends with this process. `line` is the line about it in the banner."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        """Chooses a port. Raises OSError if the one that was asked for is taken."""
+        """Chooses a port. Raises OSError if the requested one is in use."""
         self._host = options.host
         self._port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,7 +38,8 @@ class RegistryChild:
             self.line = f"  registry           {url_of(self._host, self._port, scheme)}\n"
 
     def start(self, bootstrap: str, security: DevelopmentSecurity | None = None) -> None:
-        """Starts it without waiting: the broker is ready before. It is secured as the broker is."""
+        """Starts the process without waiting for it: the broker is ready earlier. It has the same security as the
+        broker."""
         if self._port is None:
             return
         command = [sys.executable, "-m", "strandline.cli.main", "registry", "--bootstrap-server", bootstrap]
@@ -48,7 +49,7 @@ class RegistryChild:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             env={**os.environ, STOPS_WITH_PARENT: str(os.getpid())},
-            start_new_session=True,  # a Ctrl-C is for this process, which stops the child in order
+            start_new_session=True,  # only this process handles Ctrl-C, and stops the child in order
         )
 
     def stop(self) -> None:
@@ -64,7 +65,7 @@ class RegistryChild:
 
 
 def _secured(security: DevelopmentSecurity, bootstrap: str) -> list[str]:
-    """Returns options that name files: no secret is in the list of processes."""
+    """Returns options that name files, so that no secret is in the list of processes."""
     made = ["--command-config", str(security.write_client_properties(bootstrap))]
     settings = {"authentication.method": "BASIC"}
     if security.server is not None:

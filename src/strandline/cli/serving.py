@@ -31,12 +31,12 @@ from strandline.telemetry.events import ROOT
 if TYPE_CHECKING:
     from strandline.node.development_security import DevelopmentSecurity
 
-# After the path of the data: no directory of partitions can be below it.
+# The directory is named after the data directory and is not inside it, where partitions are.
 SECURITY: Final = ".security"
-# The one that Kafka's exporters of JMX use by custom.
+# The port that JMX exporters for Kafka usually have.
 _METRICS_PORT_FIRST: Final = 9404
 _PORT_IN_USE = (
-    "; stop what listens there, or choose another port (`up` has --port, and --port 0 takes a free one)"
+    "; stop the process there, or choose another port (`up` has --port, and --port 0 takes a free one)"
 )
 
 
@@ -51,8 +51,8 @@ def up(options: argparse.Namespace) -> int:
         and "advertised.listeners" not in given
     ):
         return fail(
-            f"--host {options.host} listens on every address, and clients must be told one: add --advertise HOST, "
-            "a name or address of this machine that they can reach"
+            f"--host {options.host} listens on every address, and clients need one: add --advertise HOST, a name or "
+            "address of this machine that they can reach"
         )
     try:
         registry = RegistryChild(options)
@@ -74,7 +74,7 @@ def up(options: argparse.Namespace) -> int:
             port=options.port, data=data, host=options.host, advertise=options.advertise, given=preset | given
         )
         if "offsets.topic.replication.factor" not in preset | given:
-            del settings["offsets.topic.replication.factor"]  # lowered below, where it is said
+            del settings["offsets.topic.replication.factor"]  # lowered below, with a note
         settings |= metrics_settings(options, given, nodes=1)[0]
         notes += launcher.fit_to_nodes(settings, nodes=1)
         security = secured(data, options)
@@ -99,13 +99,13 @@ def _secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: st
 
 
 def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | None:
-    """Returns the certificates, the user and the settings of `--secure`, beside the data."""
+    """Returns the certificates, the user and the settings of `--secure`, which are beside the data directory."""
     if not options.secure:
         return None
     from strandline.node.development_security import DevelopmentSecurity, mechanism_of
 
     directory = Path(f"{data}{SECURITY}")
-    # A user of SCRAM can be put into the metadata of a new cluster only.
+    # A SCRAM user can only be put into the metadata of a new cluster.
     mechanism = mechanism_of(directory) or (
         PLAIN if os.path.isdir(data) and os.listdir(data) else SCRAM_SHA_512
     )
@@ -115,8 +115,8 @@ def secured(data: str, options: argparse.Namespace) -> DevelopmentSecurity | Non
 def metrics_settings(
     options: argparse.Namespace, given: Mapping[str, str], nodes: int
 ) -> list[dict[str, str]]:
-    """Returns the port of each node's metrics: the one that was asked for and those after it, or else the next free
-    ones."""
+    """Returns the settings with the port of each node's metrics: the requested port and those after it, otherwise the
+    next free ports."""
     if METRICS_PORT in given:
         return [{} for _ in range(nodes)]
     if options.metrics_port is not None:
@@ -157,7 +157,7 @@ def _serve(
             events.set_level(ROOT, "info")
 
     for listener in launcher.open_to_others(config):
-        events.warn("everybody who reaches this listener may do everything", listener=listener)
+        events.warn("every client that reaches this listener may do everything", listener=listener)
     for warning in config.warnings:
         events.warn("configuration", key=warning.key, advice=warning.message)
     try:
@@ -188,12 +188,12 @@ def _greet(node: RunningNode, data: str, ephemeral: bool, notes: list[str], regi
 
 
 def faults_line(url: str) -> str:
-    """Returns the line of a greeting that says where faults are set; nothing where they are not."""
+    """Returns the line of the banner with the address for setting faults; an empty text without one."""
     return f"  faults             {url} (anybody on this machine can break this on purpose)\n" if url else ""
 
 
 def where_option(bootstrap: str) -> str:
-    """Returns the option that leads a command to this address; nothing for the one that commands use by themselves."""
+    """Returns the option with which a command finds this address; an empty text for the default address."""
     return "" if bootstrap == DEFAULT_BOOTSTRAP else f" -b {bootstrap}"
 
 
@@ -203,7 +203,8 @@ def _say_ready(node: RunningNode) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Without the number, with the file where there is one, and with advice for a port that is taken."""
+    """Returns the text of an error without its number, with its file if it has one, and with advice for a port in
+    use."""
     if error.strerror is None:
         return str(error)
     if error.errno == errno.EADDRINUSE:

@@ -1,4 +1,4 @@
-"""`strandline sim`: the whole cluster, its clients and disks in one thread, from a seed."""
+"""`strandline sim`: simulates a whole cluster with clients and disks in one thread, from a seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from strandline.sim.search.run import RunResult
     from strandline.sim.search.scenario import Scenario
 
-# How often a search tries the scenarios of each speed: one of how many seeds.
+# A search tries the scenarios of each speed with one seed out of this number.
 _EVERY = {"fast": 1, "slow": 3, "rare": 5}
 _RUN_SHAPE = {
     "scenario": "text",
@@ -38,32 +38,43 @@ _RUN_SHAPE = {
 
 def add_arguments(sim: argparse.ArgumentParser) -> None:
     actions = sim.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listed = actions.add_parser("list", help="name the scenarios")
+    listed = actions.add_parser("list", help="list the scenarios")
     add_json(listed, {"name": "text", "speed": "text", "workloads": ["text"], "about": "text"}, lines=True)
     run = actions.add_parser(
         "run",
         help="search for violations with many seeds",
-        description="Runs scenarios with one seed after another and judges each run. Exits with 1 if a run failed; "
-        "`sim replay` shows it again.",
+        description="Runs scenarios with one seed after another and checks each run. The exit code is 1 if a run "
+        "failed; `sim replay` repeats it.",
     )
-    run.add_argument("scenario", nargs="*", metavar="SCENARIO", help="names or .toml files (default: all)")
-    run.add_argument("--seeds", type=_count, default=100, metavar="COUNT", help="how many (default: 100)")
-    run.add_argument("--first", type=_seed, default=0, metavar="SEED", help="where to begin (default: 0)")
     run.add_argument(
-        "--seconds", type=seconds, metavar="SECONDS", help="begin no run after that many seconds"
+        "scenario",
+        nargs="*",
+        metavar="SCENARIO",
+        help="names of scenarios or .toml files (default: all scenarios)",
     )
-    run.add_argument("--workers", type=_count, default=1, metavar="N", help="processes (default: 1)")
+    run.add_argument(
+        "--seeds", type=_count, default=100, metavar="COUNT", help="the number of seeds (default: 100)"
+    )
+    run.add_argument("--first", type=_seed, default=0, metavar="SEED", help="the first seed (default: 0)")
+    run.add_argument(
+        "--seconds", type=seconds, metavar="SECONDS", help="begin no further run after this time"
+    )
+    run.add_argument(
+        "--workers", type=_count, default=1, metavar="N", help="the number of processes (default: 1)"
+    )
     add_json(run, _RUN_SHAPE, lines=True)
     replay = actions.add_parser(
         "replay",
-        help="run one seed again, and tell what happened",
-        description="Runs a scenario with one seed and tells what happened; without --scenario those that `sim run` "
-        "tries with this seed, up to the first that fails.",
+        help="run one seed again, and print what happened",
+        description="Runs a scenario with one seed and prints what happened. Without --scenario it runs those that "
+        "`sim run` tries with this seed, up to the first that fails.",
     )
     replay.add_argument("seed", type=_seed, metavar="SEED")
-    replay.add_argument("--scenario", metavar="SCENARIO", help="a name or a .toml file")
-    replay.add_argument("--shrink", action="store_true", help="find fewer faults that fail in the same way")
-    replay.add_argument("--faults", metavar="FILE", help="take the faults from a file that --shrink printed")
+    replay.add_argument("--scenario", metavar="SCENARIO", help="the name of a scenario, or a .toml file")
+    replay.add_argument(
+        "--shrink", action="store_true", help="find a smaller set of faults that fails in the same way"
+    )
+    replay.add_argument("--faults", metavar="FILE", help="read the faults from a file that --shrink printed")
     add_json(replay, {**_RUN_SHAPE, "enough?": [{"<field>": "any"}]})
 
 
@@ -71,7 +82,7 @@ def _seed(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number") from None
 
 
 def _count(text: str) -> int:
@@ -96,7 +107,7 @@ def call(options: argparse.Namespace) -> int:
         if options.scenario is not None:
             return _replay(load(options.scenario), options)
         if options.faults:
-            raise InvalidScenario("--faults are those of a scenario: name it with --scenario")
+            raise InvalidScenario("--faults needs --scenario, the scenario of these faults")
         tried = _tried_with(options.seed, list(shipped().values()))
         return next((1 for plan in tried if _replay(plan, options)), 0)
     except (InvalidScenario, InvalidConfig) as error:
@@ -115,7 +126,7 @@ def _as_json(plan: Scenario) -> str:
 
 
 def _jobs(plans: list[Scenario], options: argparse.Namespace) -> Iterator[tuple[Scenario, int]]:
-    """Scenarios that were asked for by name run with every seed; of all of them, slow ones run less often."""
+    """Yields the runs. Scenarios that were named run with every seed; without names, slow scenarios run less often."""
     deadline = time.monotonic() + options.seconds if options.seconds is not None else float("inf")
     for seed in range(options.first, options.first + options.seeds):
         for plan in plans if options.scenario else _tried_with(seed, plans):
@@ -201,7 +212,7 @@ def _replay(plan: Scenario, options: argparse.Namespace) -> int:
     outcome = run(plan, options.seed, given)
     found = as_json(outcome)
     if not options.json:
-        # What is no fault is a comment: all of it can be given back with --faults.
+        # Lines that are not faults are comments, so the whole output can be read again with --faults.
         print(f"# {outcome.scenario}, seed {outcome.seed}: {outcome.verdict}")
         print(
             f"# trace {outcome.trace_hash}, {outcome.virtual_s:.1f} virtual seconds in {outcome.cpu_s:.1f} s of CPU"

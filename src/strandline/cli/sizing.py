@@ -1,4 +1,5 @@
-"""`strandline sizing`: partitions, brokers, disk, network, memory and CPU for a workload, with the arithmetic."""
+"""`strandline sizing`: computes partitions, brokers, disk, network, memory and CPU for a workload, and shows the
+arithmetic."""
 
 from __future__ import annotations
 
@@ -12,19 +13,20 @@ from strandline.cli.failures import usage
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import show, size
 
-# A partition carries 10 to 50 MB/s, and is to hold 10 to 100 GB: it is copied as a whole when a broker is replaced.
+# A partition carries 10 to 50 MB/s, and should have 10 to 100 GB, because it is copied as a whole when a broker is
+# replaced.
 _PARTITION_MB_S: Final = 10.0
 _PARTITION_GB: Final = 50.0
-# A disk that is fuller leaves no room for a broker's absence or a surge.
+# A fuller disk leaves no room for the absence of a broker or a peak.
 _DISK_SHARE_MAX: Final = 0.7
 _NETWORK_SHARE_MAX: Final = 0.7
-# A broker holds 2,000 to 4,000 partitions, replicas counted.
+# A broker can have 2,000 to 4,000 partitions, all replicas counted.
 _PARTITIONS_PER_BROKER: Final = (2000, 4000)
-# Readers that are this far behind are still served from the page cache.
+# Readers with a lag up to this time are still served from the page cache.
 _CACHED_S: Final = 30
 _MB_S_PER_CORE: Final = 50.0
 _BROKER_MEMORY_GB: Final = 6
-# Usual machines: 32 to 64 GB, mostly page cache, and 8 to 16 cores.
+# Usual machines have 32 to 64 GB, mostly for the page cache, and 8 to 16 cores.
 _MEMORY_GB_MIN: Final = 32
 _CORES_MIN: Final = 8
 
@@ -39,7 +41,7 @@ USES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizedWorkload:
-    """The load that is to be carried."""
+    """The load of a workload."""
 
     write_mb_s: float
     read_mb_s: float
@@ -55,53 +57,53 @@ class SizedWorkload:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Says how many partitions and brokers a workload needs, and how much disk, network, memory and CPU, with the "
-        "arithmetic. No cluster is asked. `strandline perf` measures what one partition carries on your machines."
+        "Computes how many partitions and brokers a workload needs, and how much disk, network, memory and CPU, and "
+        "shows the arithmetic. No cluster is asked. `strandline perf` measures the rate of one partition on your "
+        "machines."
     )
     parser.add_argument(
-        "--write", type=_rate, required=True, metavar="MB/S", help="what producers write at the peak"
+        "--write", type=_rate, required=True, metavar="MB/S", help="the rate that producers write at the peak"
     )
     parser.add_argument(
-        "--read", type=_rate, metavar="MB/S", help="what all groups read (default: as written, by each)"
-    )
-    parser.add_argument(
-        "--groups", type=whole_number, default=1, metavar="N", help="groups that read all (default: 1)"
-    )
-    parser.add_argument(
-        "--consumers", type=whole_number, default=1, metavar="N", help="of the largest group (default: 1)"
-    )
-    parser.add_argument(
-        "--retention", type=duration_ms, default=604_800_000, metavar="TIME", help="(default: 7d)"
-    )
-    parser.add_argument(
-        "--use", choices=tuple(USES), default="critical", help="sets replicas and acks (default: critical)"
-    )
-    parser.add_argument(
-        "--replication-factor", type=whole_number, metavar="N", help="another than the use case's"
-    )
-    parser.add_argument(
-        "--partition-rate",
+        "--read",
         type=_rate,
-        default=_PARTITION_MB_S,
         metavar="MB/S",
-        help="of one partition: 10 to 50 (default: 10)",
+        help="the rate that all groups read together (default: every group reads everything)",
     )
     parser.add_argument(
-        "--partition-size",
-        type=_rate,
-        default=_PARTITION_GB,
-        metavar="GB",
-        help="of one partition: 10 to 100 (default: 50)",
+        "--groups",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="the number of groups that read everything (default: 1)",
     )
     parser.add_argument(
-        "--keys", type=whole_number, metavar="N", help="different keys: more partitions than keys are idle"
+        "--consumers",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="the number of consumers in the largest group (default: 1)",
     )
     parser.add_argument(
-        "--disk", type=_rate, default=2000.0, metavar="GB", help="of a broker (default: 2000)"
+        "--retention",
+        type=duration_ms,
+        default=604_800_000,
+        metavar="TIME",
+        help="the retention of records (default: 7d)",
     )
     parser.add_argument(
-        "--network", type=_rate, default=1250.0, metavar="MB/S", help="of a broker (default: 1250, 10 Gbit/s)"
+        "--use",
+        choices=tuple(USES),
+        default="critical",
+        help="the use case, which sets replicas and acks (default: critical)",
     )
+    parser.add_argument(
+        "--replication-factor",
+        type=whole_number,
+        metavar="N",
+        help="the replication factor (default: that of the use case)",
+    )
+    _add_machines(parser)
     add_json(
         parser,
         {
@@ -121,13 +123,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_machines(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say how much a partition and a broker carry."""
+    parser.add_argument(
+        "--partition-rate",
+        type=_rate,
+        default=_PARTITION_MB_S,
+        metavar="MB/S",
+        help="the rate of one partition: 10 to 50 (default: 10)",
+    )
+    parser.add_argument(
+        "--partition-size",
+        type=_rate,
+        default=_PARTITION_GB,
+        metavar="GB",
+        help="the size of one partition: 10 to 100 (default: 50)",
+    )
+    parser.add_argument(
+        "--keys",
+        type=whole_number,
+        metavar="N",
+        help="the number of different keys; partitions beyond that number would be idle",
+    )
+    parser.add_argument(
+        "--disk", type=_rate, default=2000.0, metavar="GB", help="the disk of a broker (default: 2000)"
+    )
+    parser.add_argument(
+        "--network",
+        type=_rate,
+        default=1250.0,
+        metavar="MB/S",
+        help="the network of a broker (default: 1250, that is 10 Gbit/s)",
+    )
+
+
 def _rate(text: str) -> float:
     try:
         found = float(text)
     except ValueError:
         found = 0.0
     if not 0 < found < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no rate or size: a number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a rate or size: give a number above 0")
     return found
 
 
@@ -178,7 +214,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def plan(work: SizedWorkload) -> dict[str, Any]:
-    """Returns the numbers for a workload, with the sentences that lead to them."""
+    """Returns the numbers for a workload, with the sentences of the arithmetic."""
     by_rate = math.ceil(work.write_mb_s / work.partition_mb_s)
     data_gb = work.write_mb_s * work.retention_s / 1000
     by_size = math.ceil(data_gb / work.partition_gb)

@@ -1,9 +1,10 @@
-"""Every command of `strandline`, with one line of help, and the module that it is in.
+"""The table of all commands of `strandline`, with a line of help and a module for each. A new command is a row here and
+a module.
 
 Nothing is imported here: a command's module is loaded when the command is typed. Such a module offers
 `add_arguments(parser)`, which declares its options, and `call(options)`, which returns the exit code (`exit_codes`).
-Its own heavy imports belong into functions, so that `--help` is quick. A module that has actions of its own adds them
-to its parser with `add_subparsers`.
+Its slow imports are inside functions, so that `--help` is quick. A module with actions of its own adds them to its
+parser with `add_subparsers`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: its line of help, and its module below `strandline.cli`."""
+    """A command: its line of help, and its module in `strandline.cli`."""
 
     help: str
     module: str
@@ -26,7 +27,7 @@ class Group(NamedTuple):
 
 
 COMMANDS: Final[dict[str, Command | Group]] = {
-    "up": Command("start a broker on this machine and stay", "node.up"),
+    "up": Command("start a broker or a cluster on this machine", "node.up"),
     "server": Command("start a broker from a server.properties file", "node.server"),
     "format": Command("prepare the log directories of a node of a cluster", "node.format"),
     "certs": Command("make certificates for development", "node.certs"),
@@ -34,128 +35,132 @@ COMMANDS: Final[dict[str, Command | Group]] = {
         "remember clusters by name",
         {
             "add": Command("store the address and settings of a cluster", "context.add"),
-            "use": Command("say which context commands use", "context.use"),
+            "use": Command("choose the context that commands use", "context.use"),
             "list": Command("list contexts", "context.list"),
-            "remove": Command("forget a context", "context.remove"),
+            "remove": Command("delete a context", "context.remove"),
         },
     ),
     "topics": Group(
         "create, describe, change and delete topics",
         {
             "list": Command("list topics", "topics.list"),
-            "describe": Command("partitions, leaders, replicas; what is under-replicated", "topics.describe"),
+            "describe": Command("show partitions, leaders and replicas", "topics.describe"),
             "create": Command("create topics", "topics.create"),
-            "alter": Command("more partitions, other settings", "topics.alter"),
+            "alter": Command("add partitions, change settings", "topics.alter"),
             "delete": Command("delete topics with their records", "topics.delete"),
-            "clone": Command("create a topic like another", "topics.clone"),
-            "delete-records": Command("delete the beginning of partitions", "topics.delete_records"),
+            "clone": Command("create a topic with the settings of another", "topics.clone"),
+            "delete-records": Command(
+                "delete records at the beginning of partitions", "topics.delete_records"
+            ),
         },
     ),
     "configs": Group(
-        "see and change settings of topics, brokers, groups",
+        "show and change settings of topics, brokers, groups",
         {
-            "get": Command("settings with their values and sources", "configs.get"),
-            "diff": Command("settings that are not at their default", "configs.diff"),
+            "get": Command("show settings with their values and sources", "configs.get"),
+            "diff": Command("show settings that are not at their default", "configs.diff"),
             "set": Command("change settings", "configs.set"),
-            "list": Command("resources that have settings", "configs.list"),
-            "presets": Command("settings that belong together", "configs.presets"),
+            "list": Command("list resources that have settings", "configs.list"),
+            "presets": Command("show presets, which are groups of settings", "configs.presets"),
         },
     ),
     "groups": Group(
-        "see consumer groups, move their offsets, delete them",
+        "show consumer groups, move their offsets, delete them",
         {
             "list": Command("list groups", "groups.list"),
-            "describe": Command("committed offsets, lag and who reads", "groups.describe"),
-            "members": Command("members and their partitions", "groups.members"),
-            "lag": Command("how far groups are behind (the same as `lag`)", "lag"),
+            "describe": Command("show committed offsets, lag and members", "groups.describe"),
+            "members": Command("show members and their partitions", "groups.members"),
+            "lag": Command("show the lag of groups (the same as `lag`)", "lag"),
             "reset-offsets": Command("move committed offsets", "groups.reset_offsets"),
-            "clone": Command("give another group the same offsets", "groups.clone"),
+            "clone": Command("copy the offsets of a group to another", "groups.clone"),
             "delete": Command("delete groups, or their offsets of topics", "groups.delete"),
         },
     ),
     "produce": Command("send records: lines, files, JSON rows", "records.produce"),
     "consume": Command("print records, follow a topic, search it", "records.consume"),
-    "lag": Command("see how far consumer groups are behind", "lag"),
-    "probe": Command("write and read back records, and measure that", "probe"),
+    "lag": Command("show the lag of consumer groups", "lag"),
+    "probe": Command("write records, read them back, and measure the times", "probe"),
     "metrics": Command("print alert rules and a dashboard", "metrics"),
     "brokers": Command("list brokers with their leaders and disks", "brokers.list"),
-    "log-dirs": Command("what the log directories of brokers hold", "brokers.log_dirs"),
-    "features": Command("see and change feature levels", "brokers.features"),
-    "elect-leaders": Command("give partitions their preferred leader", "brokers.elect_leaders"),
+    "log-dirs": Command("show the log directories of brokers", "brokers.log_dirs"),
+    "features": Command("show and change feature levels", "brokers.features"),
+    "elect-leaders": Command("elect the preferred leaders of partitions", "brokers.elect_leaders"),
     "reassign": Group(
         "move replicas between brokers",
         {
-            "plan": Command("a balanced, rack-aware assignment with few moves", "reassign.plan"),
-            "start": Command("begin a reassignment, and wait for it", "reassign.start"),
-            "status": Command("what is being moved", "reassign.status"),
-            "verify": Command("whether a reassignment is done", "reassign.verify"),
-            "cancel": Command("take a reassignment back", "reassign.cancel"),
+            "plan": Command("print a balanced, rack-aware assignment with few moves", "reassign.plan"),
+            "start": Command("start a reassignment, and wait for its end", "reassign.start"),
+            "status": Command("show reassignments in progress", "reassign.status"),
+            "verify": Command("check whether a reassignment is done", "reassign.verify"),
+            "cancel": Command("cancel a reassignment", "reassign.cancel"),
         },
     ),
     "quorum": Group(
-        "see the controllers' quorum, change its voters",
+        "show the controllers' quorum, change its voters",
         {
-            "describe": Command("leader, voters, observers and their lag", "quorum.describe"),
+            "describe": Command("show leader, voters, observers and their lag", "quorum.describe"),
             "add": Command("make a controller a voter", "quorum.add"),
-            "remove": Command("take a controller out of the voters", "quorum.remove"),
-            "reset-epoch": Command("make room for elections, on stopped nodes", "quorum.reset_epoch"),
+            "remove": Command("remove a controller from the voters", "quorum.remove"),
+            "reset-epoch": Command("lower used-up epochs, on stopped nodes", "quorum.reset_epoch"),
         },
     ),
     "transactions": Group(
-        "see transactions, find those that hang, abort them",
+        "show transactions, find hanging ones, abort them",
         {
             "list": Command("list transactions", "transactions.list"),
-            "describe": Command("partitions, start and timeout of transactions", "transactions.describe"),
-            "hanging": Command("find transactions that nobody will end", "transactions.hanging"),
+            "describe": Command(
+                "show partitions, start and timeout of transactions", "transactions.describe"
+            ),
+            "hanging": Command("find transactions that no coordinator will end", "transactions.hanging"),
             "abort": Command("abort a transaction", "transactions.abort"),
         },
     ),
-    "producers": Command("the producers that partitions remember", "transactions.producers"),
+    "producers": Command("show the producers of partitions", "transactions.producers"),
     "cluster": Group(
-        "see whether a cluster is whole, or wait for it",
+        "show the state of a cluster, or wait for replicas",
         {
-            "status": Command("a cluster on one screen", "cluster.status"),
-            "wait": Command("until nothing is under-replicated", "cluster.wait"),
+            "status": Command("show a cluster on one screen", "cluster.status"),
+            "wait": Command("wait until no partition is under-replicated", "cluster.wait"),
         },
     ),
-    "stop": Command("stop what `up` runs, or one of its nodes", "cluster.stop"),
-    "rolling-restart": Command("restart brokers one by one, with the ISR whole", "cluster.rolling_restart"),
+    "stop": Command("stop the broker or cluster of `up`, or one node", "cluster.stop"),
+    "rolling-restart": Command("restart brokers one by one, with complete ISRs", "cluster.rolling_restart"),
     "perf": Group(
         "measure producing, reading and latency",
         {
-            "produce": Command("how many records a second can be written", "perf.produce"),
-            "consume": Command("how many records a second can be read", "perf.consume"),
-            "latency": Command("from the send of a record to its arrival", "perf.latency"),
+            "produce": Command("measure how many records a second can be written", "perf.produce"),
+            "consume": Command("measure how many records a second can be read", "perf.consume"),
+            "latency": Command("measure the time from send to arrival", "perf.latency"),
         },
     ),
     "debug": Group(
-        "help others to see what happens",
-        {"bundle": Command("configuration, metadata, logs and metrics in one file", "debug.bundle")},
+        "collect data for finding the cause of a problem",
+        {"bundle": Command("write settings, metadata, logs and metrics into a file", "debug.bundle")},
     ),
-    "log": Command("look into logs, and repair them", "logs"),
+    "log": Command("inspect log files, and repair them", "logs"),
     "dlq": Group(
-        "see dead letters, and put them back",
+        "show dead letters, and put them back",
         {
-            "list": Command("topics with dead letters", "dlq.list"),
-            "show": Command("dead letters with their reasons", "dlq.show"),
-            "redrive": Command("put the letters of TOPIC.dlq back", "dlq.redrive"),
+            "list": Command("list topics with dead letters", "dlq.list"),
+            "show": Command("show dead letters with their reasons", "dlq.show"),
+            "redrive": Command("put the dead letters of a topic back", "dlq.redrive"),
         },
     ),
-    "acls": Command("who may do what", "access.acls"),
-    "users": Command("SCRAM credentials of users", "access.users"),
-    "quotas": Command("how much users and clients may use", "access.quotas"),
+    "acls": Command("show and change ACLs", "access.acls"),
+    "users": Command("show and change SCRAM credentials", "access.users"),
+    "quotas": Command("show and change quotas", "access.quotas"),
     "tokens": Group(
-        "delegation tokens",
+        "create and manage delegation tokens",
         {
             "create": Command("create a token", "tokens.create"),
             "list": Command("list tokens", "tokens.list"),
-            "renew": Command("let a token live longer", "tokens.renew"),
-            "expire": Command("end a token", "tokens.expire"),
+            "renew": Command("extend the life of a token", "tokens.renew"),
+            "expire": Command("expire a token", "tokens.expire"),
         },
     ),
-    "completion": Command("completion of words for bash, zsh and fish", "completion"),
-    "sizing": Command("how many partitions and brokers a workload needs", "sizing"),
-    "pipeline": Command("run pipelines on Spark", "pipeline"),
+    "completion": Command("print completion scripts for bash, zsh and fish", "completion"),
+    "sizing": Command("compute partitions and brokers for a workload", "sizing"),
+    "pipeline": Command("run and manage pipelines on Spark", "pipeline"),
     "mirror": Command("copy topics between clusters", "mirror"),
     "registry": Command("start a schema registry beside a cluster", "registry"),
     "schemas": Group(
@@ -164,12 +169,12 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "list": Command("list subjects and their versions", "schemas.list"),
             "show": Command("show a schema", "schemas.show"),
             "register": Command("register a schema", "schemas.register"),
-            "check": Command("see whether a schema may follow, and decodes the data", "schemas.check"),
-            "diff": Command("see what changed, and for whom it breaks", "schemas.diff"),
+            "check": Command("check a new schema against versions and data", "schemas.check"),
+            "diff": Command("show changes between versions, and what they break", "schemas.diff"),
             "delete": Command("delete a subject or a version", "schemas.delete"),
         },
     ),
-    "torture": Command("ten faults against a program of your own", "torture"),
+    "torture": Command("run your program under ten faults", "torture"),
     "lab": Group(
         "play failures, watch them, and check what is lost",
         {

@@ -1,4 +1,4 @@
-"""`strandline torture`: ten faults against a program of the user's own."""
+"""`strandline torture`: runs a program of the user under ten faults."""
 
 from __future__ import annotations
 
@@ -14,48 +14,59 @@ from strandline.cli.failures import CommandError
 from strandline.cli.output.document import add_json
 
 _EPILOG = """
-The command is run once for each fault, against a cluster of three nodes that this starts. It finds the cluster in the
-environment (STRANDLINE_BOOTSTRAP, STRANDLINE_TOPIC, STRANDLINE_GROUP, STRANDLINE_RECORDS, STRANDLINE_TRANSACTIONAL_ID)
-or in its arguments, where {bootstrap}, {topic}, {group}, {records} and {transactional_id} are filled in.
-A consumer prints {"topic": "…", "partition": 0, "offset": 7} for each record that is done. A producer writes records
-whose value is an id from 0 up to STRANDLINE_RECORDS, or a JSON object with it, and prints {"id": 7} for each that is
-acknowledged.
+The program is run once for each fault, against a cluster of three nodes that this command starts. It finds the cluster
+in the environment (STRANDLINE_BOOTSTRAP, STRANDLINE_TOPIC, STRANDLINE_GROUP, STRANDLINE_RECORDS,
+STRANDLINE_TRANSACTIONAL_ID) or in its arguments, where {bootstrap}, {topic}, {group}, {records} and {transactional_id}
+are filled in. A consumer prints {"topic": "…", "partition": 0, "offset": 7} for each record that is done. A producer
+writes records whose value is an id from 0 up to STRANDLINE_RECORDS, or a JSON object with it, and prints {"id": 7} for
+each that is acknowledged.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Runs ten faults that every consumer and producer should survive against a program, and says what it lost, did "
-        "twice, did out of order, or never reached. Exits with 1 if a fault was not survived."
+        "Runs a program under ten faults that every consumer and producer should survive, and reports records that "
+        "it lost, processed twice, processed out of order or never reached. The exit code is 1 if the program did "
+        "not survive a fault."
     )
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--command", default="", metavar="COMMAND", help="starts the program")
     parser.add_argument(
-        "--role", choices=("consumer", "producer"), default="consumer", help="(default: consumer)"
+        "--command", default="", metavar="COMMAND", help="the command that starts the program"
+    )
+    parser.add_argument(
+        "--role",
+        choices=("consumer", "producer"),
+        default="consumer",
+        help="the role of the program (default: consumer)",
     )
     parser.add_argument(
         "--guarantee",
         choices=("at-least-once", "exactly-once"),
-        help="with at-least-once, duplicates are told and allowed (default: for consumers; producers: exactly-once)",
+        help="the expected guarantee; with at-least-once, duplicates are reported and allowed (default: "
+        "at-least-once for consumers, exactly-once for producers)",
     )
     parser.add_argument(
-        "--fault", action="append", default=[], metavar="NAME", help="only this fault; may be repeated"
+        "--fault",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run only this fault; repeat it for several",
     )
-    parser.add_argument("--list", action="store_true", help="name the faults, and run none")
+    parser.add_argument("--list", action="store_true", help="list the faults, and run none")
     parser.add_argument(
         "--quiet-time",
         type=seconds,
         default=12.0,
         metavar="SECONDS",
-        help="a program that says nothing new for as long is stuck (default: 12)",
+        help="a program that reports nothing new for this time is stuck (default: 12)",
     )
     parser.add_argument(
         "--first-time",
         type=seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long the program may take to begin (default: 30)",
+        help="the time that the program may take to begin (default: 30)",
     )
     add_json(
         parser,
@@ -84,7 +95,7 @@ def call(options: argparse.Namespace) -> int:
         if name not in BY_NAME:
             raise CommandError(f"there is no fault {name}; there is {', '.join(BY_NAME)}", USAGE)
     _check_command(options.command)
-    # Nodes are killed here on purpose: what our own clients think of that is for nobody.
+    # Nodes are killed here on purpose, so the warnings of our own clients are of no use.
     logging.getLogger("strandline").addHandler(logging.NullHandler())
     chosen = [BY_NAME[name] for name in options.fault] or list(TRIALS)
     failed = survived = 0
@@ -115,6 +126,6 @@ def _check_command(command: str) -> None:
     except ValueError as error:
         raise CommandError(f"--command: {error}", USAGE) from error
     if not words:
-        raise CommandError("say how your program is started, with --command", USAGE)
+        raise CommandError("give the command that starts your program with --command", USAGE)
     if shutil.which(words[0]) is None:
-        raise CommandError(f"--command: {words[0]} is no program that can be run", USAGE)
+        raise CommandError(f"--command: {words[0]} is not a program that can be run", USAGE)

@@ -140,5 +140,5 @@ def test_nodes_and_links_of_a_cluster(tmp_path: Path) -> None:
         with Admin(bootstrap_servers=bootstrap.split(",")[0]) as admin:  # its first requests go to node 1
             admin.list_topics()
         assert ask("GET", f"{url}/nodes/1/faults/{fault['id']}")[1]["fired"] > 0
-        assert ask("POST", f"{url}/faults", {"kind": "disconnect"})[1]["error"].startswith("say which node")
+        assert ask("POST", f"{url}/faults", {"kind": "disconnect"})[1]["error"].startswith("name the node")
         assert ask("POST", f"{url}/links/cut", {"from": 1})[0] == 400

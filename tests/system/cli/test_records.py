@@ -66,7 +66,7 @@ def test_a_broken_file_is_told_with_the_lines_that_went(run: Run, json_of: Json,
     file.write_text('{"value": "1"}\n{"value": "2"}\nnot a row\n{"value": "4"}\n')
     ran = run("produce", "broken", str(file), "--from-json")
     assert ran.code == 1
-    assert f"{file}, line 3: no JSON" in ran.err
+    assert f"{file}, line 3: not JSON" in ran.err
     assert "2 records acknowledged before it, nothing after it was sent" in ran.err
     assert run("consume", "broken", "-e").out == "1\n2\n"
     document = json_of("produce", "broken", str(file), "--from-json", "--keep-going", code=1)

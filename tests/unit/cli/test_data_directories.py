@@ -142,7 +142,7 @@ def test_a_refused_start_formats_nothing(
         make(data)
     before = tree(tmp_path)
     refused = {
-        ("--port", str(taken_port), "--host", "127.0.0.1"): "Address already in use; stop what listens there",
+        ("--port", str(taken_port), "--host", "127.0.0.1"): "Address already in use; stop the process there",
         ("--host", "nowhere.invalid"): "nowhere.invalid" if nodes == "1" else "listen on 127.0.0.1",
         ("--set", "num.partitions=0"): "num.partitions",
         ("--set", "authorizer.class.name=org.example.Own"): "authorizer.class.name",

@@ -239,7 +239,7 @@ def test_repair_does_not_touch_what_was_flushed(store: Store, capsys: pytest.Cap
         code, out, _ = run(capsys, "repair", store.path, *arguments)
         assert code == 1, "the damage stays, and that is told"
         assert "left as it is" in out
-        assert "errors stay, because they are in what was flushed" in out
+        assert "errors are left, because they are in flushed data" in out
     assert store.file(0).read_bytes() == before
     assert run(capsys, "verify", store.path)[0] == 1
 
@@ -294,8 +294,8 @@ def test_bad_input_says_what_to_do(store: Store, tmp_path: Path, capsys: pytest.
     shutil.copy(store.file(0), tmp_path / "segment")
     for arguments, said in [
         (("dump", tmp_path / "nowhere"), "No such file"),
-        (("dump", other), "none of a partition's files"),
-        (("verify", other), "name the directory of a partition"),
+        (("dump", other), "is not a file of a partition"),
+        (("verify", other), "name that of a partition"),
         (("verify", tmp_path), "name the directory of a partition"),
         (("repair", tmp_path), "is not the directory of a partition"),
         (("at", "--time", "yesterday"), "2026-01-31T12:00:00Z"),

@@ -57,10 +57,10 @@ def own_signals() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--samples", "-1"], "-1 is no count: a number from 0 to 10000"),
-        (["--samples", "many"], "many is no count"),
+        (["--samples", "-1"], "-1 is not valid as count: give a number from 0 to 10000"),
+        (["--samples", "many"], "many is not valid as count"),
         (["--spark", "spark.executor.cores"], "--spark spark.executor.cores must be KEY=VALUE"),
-        (["--spark", "executor.cores=1"], "--spark executor.cores is no setting of Spark"),
+        (["--spark", "executor.cores=1"], "--spark executor.cores is not a setting of Spark"),
         (["--master", "nowhere"], "--master cannot be 'nowhere'"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_port_for_metrics_that_is_in_use_is_told(
 def test_a_port_for_metrics_that_is_none_is_told(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["pipeline", "run", "spec.yaml", f"--metrics-port={given}"])
-    assert f"{given} is no port: a number from 0 to 65535" in capsys.readouterr().err
+    assert f"{given} is not valid as port: give a number from 0 to 65535" in capsys.readouterr().err
 
 
 def test_what_spark_says_is_told_without_its_stack(
@@ -273,7 +273,10 @@ def test_a_time_that_is_none_is_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         main([*command[:-1], f"{command[-1]}={time_given}"])
-    assert f"{command[-1]}: {time_given} is no time: seconds from 0 to 1000000" in capsys.readouterr().err
+    assert (
+        f"{command[-1]}: {time_given} is not a time: give seconds from 0 to 1000000"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("moment", ["1969-12-31T23:59:59.999Z", "9" * 25, "yesterday"])

@@ -106,11 +106,11 @@ def test_a_search_tells_how_fast_each_scenario_was(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--seeds", "many"], "many is no whole number"),
+        (["run", "--seeds", "many"], "many is not a whole number"),
         (["run", "--seeds", "0"], "at least 1"),
-        (["run", "--first", "x"], "x is no whole number"),
-        (["replay", "first"], "first is no whole number"),
-        (["replay", "7", "--faults", "faults.toml"], "name it with --scenario"),
+        (["run", "--first", "x"], "x is not a whole number"),
+        (["replay", "first"], "first is not a whole number"),
+        (["replay", "7", "--faults", "faults.toml"], "--faults needs --scenario"),
         (["replay", "7", "--scenario", "fires"], "there is no scenario fires"),
     ],
 )

@@ -1,5 +1,5 @@
 """`strandline acls`, `users` and `quotas`: who may do what, and how much.
 
-They work with Apache Kafka. A cluster that has no such API says so: UNSUPPORTED_VERSION, or SECURITY_DISABLED where the
-brokers have no authorizer.
+They work with Apache Kafka too. A cluster without these APIs gives the error UNSUPPORTED_VERSION, and one without an
+authorizer SECURITY_DISABLED.
 """

@@ -34,29 +34,43 @@ _SHAPE = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listed = actions.add_parser("list", help="list rules", description="Lists the rules that match.")
-    added = actions.add_parser(
-        "add", help="add rules", description="Adds a rule for each operation and principal."
+    listed = actions.add_parser(
+        "list", help="list ACLs", description="Lists the ACLs that match the options."
     )
-    removed = actions.add_parser("remove", help="remove rules", description="Removes the rules that match.")
+    added = actions.add_parser(
+        "add", help="add ACLs", description="Adds an ACL for each operation and principal."
+    )
+    removed = actions.add_parser(
+        "remove", help="remove ACLs", description="Removes the ACLs that match the options."
+    )
     for each in (listed, added, removed):
         which = each.add_argument_group("resource")
         which.add_argument("--topic", metavar="TOPIC", help="a topic")
         which.add_argument("--group", metavar="GROUP", help="a group")
         which.add_argument("--transactional-id", metavar="ID", help="a transactional id")
-        which.add_argument("--user", metavar="NAME", help="a user, for its tokens")
+        which.add_argument("--user", metavar="NAME", help="a user, for the delegation tokens of that user")
         which.add_argument("--cluster", action="store_true", help="the cluster")
         which.add_argument(
-            "--pattern", choices=tuple(PATTERNS), help="how the name is meant (default: literal)"
+            "--pattern", choices=tuple(PATTERNS), help="how the name is matched (default: literal)"
         )
         each.add_argument(
-            "--principal", action="append", default=[], metavar="User:NAME", help="whom it is for"
+            "--principal",
+            action="append",
+            default=[],
+            metavar="User:NAME",
+            help="the principal of the ACL; repeat it for several",
         )
         each.add_argument(
-            "--operation", action="append", default=[], choices=tuple(OPERATIONS), help="may be repeated"
+            "--operation",
+            action="append",
+            default=[],
+            choices=tuple(OPERATIONS),
+            help="the operation; repeat it for several",
         )
-        each.add_argument("--host", metavar="ADDRESS", help="from where (default: anywhere)")
-        each.add_argument("--deny", action="store_true", help="the rule forbids; it allows otherwise")
+        each.add_argument("--host", metavar="ADDRESS", help="the client's address (default: any)")
+        each.add_argument(
+            "--deny", action="store_true", help="the ACL denies the operation (default: it allows it)"
+        )
         add_connection(each)
         add_json(each, _SHAPE)
     for each in (added, removed):
@@ -70,7 +84,7 @@ def call(options: argparse.Namespace) -> int:
     ):
         raise usage("acls add: name a resource, --principal User:NAME and --operation")
     if options.action == "remove" and options.resource is None and not options.principal:
-        raise usage("acls remove: name a resource or a --principal; nothing removes all rules at once")
+        raise usage("acls remove: name a resource or a --principal; all ACLs cannot be removed at once")
     for principal in options.principal:
         if ":" not in principal:
             raise usage(f"--principal {principal}: write it as User:{principal}")
@@ -167,9 +181,9 @@ async def _add(admin: Admin, options: argparse.Namespace) -> int:
 
 async def _remove(admin: Admin, options: argparse.Namespace) -> int:
     found = [acl for each in _filters(options) for acl in await admin.describe_acls(each)]
-    if found and not confirmed(options, f"Remove {count_of(len(found), 'rule')}?"):
+    if found and not confirmed(options, f"Remove {count_of(len(found), 'ACL')}?"):
         return FAILED
-    _print(options, await admin.delete_acls(_filters(options)) if found else [], "no rules match")
+    _print(options, await admin.delete_acls(_filters(options)) if found else [], "no ACLs match")
     return DONE
 
 

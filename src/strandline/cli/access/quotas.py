@@ -24,19 +24,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listed = actions.add_parser("list", help="list quotas", description="Lists all quotas.")
     setting = actions.add_parser(
         "set",
-        help="set quotas of an entity",
+        help="set quotas of users, client ids or addresses",
         description="Sets quotas, such as producer_byte_rate=1048576, consumer_byte_rate, request_percentage, "
-        "controller_mutation_rate, connection_creation_rate (of an address).",
+        "controller_mutation_rate, or connection_creation_rate for an address.",
     )
-    removed = actions.add_parser("remove", help="remove quotas of an entity", description="Removes quotas.")
+    removed = actions.add_parser(
+        "remove", help="remove quotas of users, client ids or addresses", description="Removes quotas."
+    )
     for each in (setting, removed):
-        each.add_argument("--user", metavar="NAME", help="a user; an empty text is the default of all")
         each.add_argument(
-            "--client-id", metavar="ID", help="a client id; an empty text is the default of all"
+            "--user", metavar="NAME", help="the user; an empty text stands for the default of all users"
         )
-        each.add_argument("--ip", metavar="ADDRESS", help="an address; an empty text is the default of all")
-    setting.add_argument("quota", nargs="+", metavar="KEY=VALUE", help="quotas to set")
-    removed.add_argument("quota", nargs="+", metavar="KEY", help="quotas to remove")
+        each.add_argument(
+            "--client-id",
+            metavar="ID",
+            help="the client id; an empty text stands for the default of all client ids",
+        )
+        each.add_argument(
+            "--ip",
+            metavar="ADDRESS",
+            help="the address; an empty text stands for the default of all addresses",
+        )
+    setting.add_argument("quota", nargs="+", metavar="KEY=VALUE", help="the quotas to set")
+    removed.add_argument("quota", nargs="+", metavar="KEY", help="the names of the quotas to remove")
     for each in (listed, setting, removed):
         add_connection(each)
         add_json(each, {"quotas": [{"entity": {"<type>": "text?"}, "quotas": {"<key>": "number"}}]})
@@ -56,7 +66,7 @@ def _entity(options: argparse.Namespace) -> QuotaEntity:
     if not named:
         raise usage("name an entity: --user, --client-id, --user with --client-id, or --ip")
     if options.ip is not None and len(named) > 1:
-        raise usage("--ip stands alone")
+        raise usage("--ip cannot be combined with --user or --client-id")
     return named
 
 

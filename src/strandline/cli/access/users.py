@@ -28,14 +28,14 @@ _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listed = actions.add_parser(
-        "list", help="users with their mechanisms", description="Lists SCRAM credentials."
+        "list", help="list users with their mechanisms", description="Lists SCRAM credentials."
     )
-    listed.add_argument("user", nargs="*", metavar="USER", help="only these")
+    listed.add_argument("user", nargs="*", metavar="USER", help="list only these users")
     setting = actions.add_parser(
         "set",
         help="add a user, or set a password",
-        description="Sets a SCRAM credential. The password is asked for, or read from stdin; it is not an argument, "
-        "which every process of the machine could see.",
+        description="Sets a SCRAM credential. The command asks for the password, or reads it from stdin. It is not "
+        "an argument, because every process on the machine can see arguments.",
     )
     removed = actions.add_parser(
         "remove", help="remove a credential", description="Removes a SCRAM credential."
@@ -43,10 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for each in (setting, removed):
         each.add_argument("user", metavar="USER", help="the user's name")
         each.add_argument(
-            "--mechanism", choices=tuple(MECHANISMS), default="SCRAM-SHA-512", help="(default: SCRAM-SHA-512)"
+            "--mechanism",
+            choices=tuple(MECHANISMS),
+            default="SCRAM-SHA-512",
+            help="the SCRAM mechanism (default: SCRAM-SHA-512)",
         )
     setting.add_argument(
-        "--iterations", type=int, default=_ITERATIONS[0], metavar="N", help="(default: 4096)"
+        "--iterations",
+        type=int,
+        default=_ITERATIONS[0],
+        metavar="N",
+        help="the iterations of the hash (default: 4096)",
     )
     add_yes(removed)
     for each in (listed, setting, removed):
@@ -69,7 +76,7 @@ def _password() -> str:
     else:
         found = getpass.getpass("Password: ")
         if getpass.getpass("Again: ") != found:
-            raise usage("the two are not the same")
+            raise usage("the two passwords are not the same")
     if not found:
         raise usage("give a password on stdin")
     return found

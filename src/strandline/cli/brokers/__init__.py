@@ -1,1 +1,1 @@
-"""Commands about brokers: which there are, their directories, features and leaders."""
+"""Commands about brokers: lists of them, their directories, features and leaders."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Elects the preferred leader of partitions, the first of their replicas. With --unclean a partition without a "
-        "leader gets one that is out of sync: acknowledged records may be lost."
+        "Elects the preferred leader of partitions, the first of their replicas. With --unclean a partition without "
+        "a leader gets a replica that is out of sync as its leader: acknowledged records may be lost."
     )
     add_scope(parser)
     parser.add_argument(
-        "--unclean", action="store_true", help="also replicas that are out of sync, and lose records"
+        "--unclean", action="store_true", help="allow replicas that are out of sync, and lose records"
     )
     add_yes(parser)
     add_connection(parser)

@@ -18,16 +18,22 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Shows the finalized and supported levels of features, or changes them. A lower level is asked for with "
-        "--downgrade."
-    )
-    parser.add_argument("level", nargs="*", metavar="FEATURE=LEVEL", help="set these levels")
-    parser.add_argument("--downgrade", action="store_true", help="lower levels, where nothing is lost by it")
+    parser.description = "Shows the finalized and supported levels of features, or changes them."
     parser.add_argument(
-        "--unsafe-downgrade", action="store_true", help="lower levels, whatever is lost by it"
+        "level",
+        nargs="*",
+        metavar="FEATURE=LEVEL",
+        help="the levels to set; without any the levels are shown",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say whether it would succeed")
+    parser.add_argument(
+        "--downgrade", action="store_true", help="lower levels if no metadata is lost by that"
+    )
+    parser.add_argument(
+        "--unsafe-downgrade", action="store_true", help="lower levels even if metadata is lost by that"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and only say whether the change would succeed"
+    )
     add_yes(parser)
     add_connection(parser)
     add_json(

@@ -29,7 +29,7 @@ BROKER_SHAPE: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Lists the brokers: address, rack, how many partitions each leads and holds, bytes on disk."
+        "Lists the brokers with their addresses, racks, numbers of leaders and replicas, and bytes on disk."
     )
     add_connection(parser)
     add_json(parser, {"cluster_id": "text", "brokers": [BROKER_SHAPE]})
@@ -68,7 +68,7 @@ async def look_at_brokers(admin: Admin) -> list[dict[str, Any]]:
                 found = (await admin.describe_log_dirs([node.node_id]))[node.node_id]
                 used = sum(sum(each.replicas.values()) for each in found)
             except KafkaError:
-                pass  # a broker that is away now: its line says so by the missing number
+                pass  # the broker is away: its line shows no number
         rows.append(
             {
                 "node_id": node.node_id,

@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Shows the log directories of brokers: space, replicas and the bytes of each topic."
     parser.add_argument(
-        "--broker", type=int, action="append", metavar="NODE", help="only of this one; may be repeated"
+        "--broker",
+        type=int,
+        action="append",
+        metavar="NODE",
+        help="show only this broker; repeat it for several",
     )
-    parser.add_argument("--topic", action="append", metavar="TOPIC", help="only replicas of this topic")
-    parser.add_argument("--replicas", action="store_true", help="a line for each replica")
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help="show only replicas of this topic")
+    parser.add_argument("--replicas", action="store_true", help="show a line for each replica")
     add_connection(parser)
     add_json(
         parser,

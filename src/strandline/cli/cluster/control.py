@@ -1,6 +1,5 @@
-"""How commands reach the `up --nodes` that runs a cluster: a socket in its data directory, one line of JSON each way.
-
-Only the directory's owner can connect, as only the owner can send signals to the process.
+"""Connects commands with the `up --nodes` that runs a cluster, by a socket in its data directory and one line of JSON
+in each direction. Only the owner of the directory can connect, as only the owner can send signals to the process.
 """
 
 from __future__ import annotations
@@ -15,26 +14,29 @@ from typing import Any, Final
 
 NAME: Final = ".control"
 _LINE_BYTES_MAX: Final = 4096
-# A socket's path has room for about a hundred characters; a descriptor of its directory makes a short one of any.
+# A socket's path may have about a hundred characters. A path through a descriptor of its directory is always short
+# enough.
 _PATH_BYTES_MAX: Final = 100
 
 
 class NoControlError(Exception):
-    """Nobody listens there: no `up --nodes` runs in this directory."""
+    """No `up --nodes` runs in this directory."""
 
 
 class ControlServer:
-    """Answers requests in threads of its own, until it is stopped."""
+    """Handles requests in threads of its own until it is stopped."""
 
     def __init__(self, home: Path, actions: Mapping[str, Callable[[int], None]]) -> None:
-        """`actions` are called with the number of a node; their exceptions are told to the one who asked."""
+        """`actions` are called with the number of a node. Their exceptions are sent to the client."""
         self._home = home
         self._actions = actions
         self._lock = threading.Lock()
         self._listener: socket.socket | None = None
 
     def start(self) -> None:
-        (self._home / NAME).unlink(missing_ok=True)  # of a process that was killed: the directory is ours
+        (self._home / NAME).unlink(
+            missing_ok=True
+        )  # the socket of a process that was killed; this process has locked the directory
         listener = socket.socket(socket.AF_UNIX)
         with _ShortPath(self._home) as path:
             listener.bind(path)
@@ -53,7 +55,7 @@ class ControlServer:
         while self._listener is listener:
             try:
                 connection, _ = listener.accept()
-            except OSError:  # it is closed
+            except OSError:  # the server was closed
                 return
             threading.Thread(target=self._respond, args=(connection,), name="control", daemon=True).start()
 
@@ -62,17 +64,18 @@ class ControlServer:
             try:
                 request = json.loads(stream.readline(_LINE_BYTES_MAX))
                 action = self._actions[request["action"]]
-                with self._lock:  # one after the other
+                with self._lock:  # one request after the other
                     action(int(request["node"]))
                 response: dict[str, Any] = {"done": True}
             except Exception as error:
-                # Whatever it is, the one who asked is told, and the cluster goes on.
+                # The client is told about any error, and the cluster goes on.
                 response = {"error": f"{error}" or type(error).__name__}
             stream.write(json.dumps(response).encode() + b"\n")
 
 
 def ask(home: Path, action: str, node: int, timeout_s: float) -> None:
-    """Has the `up` that runs in a directory do something; NoControlError, or RuntimeError with its reason."""
+    """Sends an action to the `up` that runs in a directory. Raises NoControlError, or RuntimeError with the reason of
+    `up`."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
         try:
@@ -92,7 +95,7 @@ def ask(home: Path, action: str, node: int, timeout_s: float) -> None:
 
 
 class _ShortPath:
-    """The path of the socket, short enough for the system."""
+    """A path of the socket that is short enough for the operating system."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

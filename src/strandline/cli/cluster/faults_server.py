@@ -1,7 +1,7 @@
 """`up --nodes N --faults-port`: the HTTP resources for faults of a cluster, in a thread of their own.
 
-Beside those of each node: POST /nodes/ID/kill, /pause, /resume and /start, POST /links/cut with {"from": 1, "to": 2,
-"one_way": true}, POST /links/cut_off with {"node": 1}, POST /links/heal.
+Besides the resources of each node there are POST /nodes/ID/kill, /pause, /resume and /start, POST /links/cut with
+{"from": 1, "to": 2, "one_way": true}, POST /links/cut_off with {"node": 1}, POST /links/heal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HELP: Final = (
 
 
 class ClusterFaultsServer:
-    """Listens once it is made; OSError if the port is taken."""
+    """An HTTP server that listens from its construction on. Raises OSError if the port is in use."""
 
     def __init__(self, cluster: Cluster, port: int) -> None:
         self._cluster = cluster
@@ -43,7 +43,7 @@ class ClusterFaultsServer:
 
     async def _do(self, node_id: int | None, command: Mapping[str, Any]) -> dict[str, Any]:
         if node_id is None:
-            raise FaultError(f"say which node: {_HELP}")
+            raise FaultError(f"name the node: {_HELP}")
         return await asyncio.to_thread(self._cluster.node(node_id).control, command)
 
     async def _act(self, action: tuple[str, ...], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,5 +72,5 @@ class ClusterFaultsServer:
 def _node(body: Mapping[str, Any], name: str) -> int:
     number = body.get(name)
     if not isinstance(number, int):
-        raise FaultError(f"{name} is the number of a node, not {number!r}")
+        raise FaultError(f"{name} must be the number of a node, not {number!r}")
     return number

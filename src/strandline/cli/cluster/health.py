@@ -1,4 +1,4 @@
-"""How a cluster is: is every replica in sync, and may a node be restarted now?"""
+"""Judges the health of a cluster: whether every replica is in sync, and whether a node may be restarted now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from strandline.client import Admin
     from strandline.client.net.metadata import PartitionInfo
 
-# Of a long list of partitions as many are named in text; `--json` has them all.
+# Text names at most this many partitions of a list; `--json` names all.
 _NAMED_MAX: Final = 20
 
 
@@ -28,7 +28,8 @@ class Health:
     without_leader: tuple[str, ...]
     under_replicated: tuple[str, ...]
     below_minimum: tuple[str, ...]
-    # Of a node that is to be restarted: what could not be written while it is away, and what nobody else has.
+    # For a node that will be restarted: the partitions that could not be written without it, and those that no other
+    # node has.
     needs_node: tuple[str, ...] = ()
     only_on_node: tuple[str, ...] = ()
 
@@ -103,7 +104,8 @@ async def look(admin: Admin, before_restart_of: int | None, timeout_s: float) ->
 
 
 async def _active_controller(admin: Admin, named: int, timeout_s: float) -> int:
-    """Returns the node that leads the quorum. Metadata names any broker as the controller, for it forwards requests."""
+    """Returns the node that leads the quorum. The controller in Metadata may be any broker, because each forwards
+    requests."""
     from strandline.client.errors import UnsupportedVersionError
 
     try:
@@ -151,7 +153,7 @@ def head_of(health: Health) -> str:
 
 
 def lines_of(health: Health, before_restart_of: int | None) -> list[str]:
-    """How the partitions are, for people."""
+    """Returns the state of the partitions as lines for people."""
     lines = [head_of(health)]
     if health.is_whole:
         lines.append(f"{health.partition_count} partitions, every replica in sync")
@@ -160,7 +162,7 @@ def lines_of(health: Health, before_restart_of: int | None) -> list[str]:
         ("under-replicated", health.under_replicated),
         ("below min.insync.replicas, and refused with acks=all", health.below_minimum),
         (f"would be refused with acks=all without node {before_restart_of}", health.needs_node),
-        (f"would be away with node {before_restart_of}, for no other has them", health.only_on_node),
+        (f"would be away with node {before_restart_of}, because no other node has them", health.only_on_node),
     ):
         if names:
             lines.append(f"{len(names)} of {health.partition_count} partitions {what}:")

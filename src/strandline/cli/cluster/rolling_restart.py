@@ -1,4 +1,4 @@
-"""`strandline rolling-restart`: brokers one after the other, each when the in-sync sets are whole."""
+"""`strandline rolling-restart`: restarts brokers one after the other, each when all in-sync sets are complete."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Restarts the brokers of a cluster one after the other. Before each it waits until every replica is in sync "
-        "and all partitions can be written without that broker, and after it until it is back and the in-sync sets "
-        "are whole again. The active controller comes last. The nodes of `up --nodes` are restarted by that process; "
-        "others by --command."
+        "Restarts the brokers of a cluster one after the other. Before each restart it waits until every replica is "
+        "in sync and all partitions can be written without that broker. After each restart it waits until the broker "
+        "is back and all replicas are in sync again. The active controller is restarted last. The nodes of `up "
+        "--nodes` are restarted by that process, others by --command."
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
@@ -43,18 +43,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--command",
         metavar="COMMAND",
-        help="run this for each broker; {host}, {port}, {id} and {rack} are filled in, as in "
-        "'ssh {host} systemctl restart strandline'",
+        help="the command that restarts a broker; {host}, {port}, {id} and {rack} are filled in, as in 'ssh {host} "
+        "systemctl restart strandline'",
     )
     parser.add_argument(
-        "--node", type=int, action="append", metavar="N", help="only this broker; may be repeated"
+        "--node",
+        type=int,
+        action="append",
+        metavar="N",
+        help="restart only this broker; repeat it for several",
     )
     parser.add_argument(
         "--wait",
         type=seconds,
         default=600.0,
         metavar="SECONDS",
-        help="for whole in-sync sets, each time (default: 600)",
+        help="the longest wait for complete in-sync sets, each time (default: 600)",
     )
     add_yes(parser)
     add_connection(parser)
@@ -139,7 +143,7 @@ def _do(broker: Node, options: argparse.Namespace) -> None:
 
 
 async def _wait_until_back(admin: Admin, node_id: int, seconds_max: float) -> None:
-    """Until the controllers have the broker registered and not fenced."""
+    """Waits until the broker is registered with the controllers and not fenced."""
     from strandline.client.errors import KafkaError
 
     deadline = time.monotonic() + seconds_max
@@ -152,5 +156,5 @@ async def _wait_until_back(admin: Admin, node_id: int, seconds_max: float) -> No
             if not error.retriable:
                 raise
         if time.monotonic() > deadline:
-            raise CommandError(f"broker {node_id} is not back after {seconds_max:g} s: look at its log")
+            raise CommandError(f"broker {node_id} is not back after {seconds_max:g} s: see its log")
         await asyncio.sleep(0.2)

@@ -43,7 +43,7 @@ def add_before_restart(parser: argparse.ArgumentParser) -> None:
         "--before-restart",
         type=int,
         metavar="NODE",
-        help="also whether all can be written while this node is away: enough others are in sync",
+        help="check too whether all partitions can be written while this node is away",
     )
 
 
@@ -76,7 +76,7 @@ async def _status(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _more(admin: Admin) -> dict[str, Any]:
-    """Returns the state of a cluster beside its partitions, as far as it has requests for it."""
+    """Returns the state of the cluster besides its partitions, as far as the cluster has APIs for it."""
     from strandline.client.errors import AuthorizationError, UnsupportedVersionError
 
     quorum: dict[str, Any] = {"leader": None, "voters": [], "lag_max": None}
@@ -93,7 +93,7 @@ async def _more(admin: Admin) -> dict[str, Any]:
         reassigning = len(await admin.list_reassignments())
         groups = Counter(each.state or "unknown" for each in await admin.list_groups())
     except (AuthorizationError, UnsupportedVersionError):
-        pass  # a cluster with ZooKeeper, or a user who may not see it all: the rest is shown
+        pass  # a cluster with ZooKeeper, or a user without the permission: the rest is shown
     return {
         "topics": len(await admin.list_topics()),
         "groups": dict(groups),

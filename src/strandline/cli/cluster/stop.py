@@ -1,4 +1,4 @@
-"""`strandline stop`: ends what `up` or `server` runs in a data directory, in order."""
+"""`strandline stop`: stops the process that `up` or `server` runs in a data directory, in order."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and waits for its end."
     )
     parser.add_argument(
-        "--data", default="./strandline-data", metavar="DIRECTORY", help="(default: ./strandline-data)"
+        "--data",
+        default="./strandline-data",
+        metavar="DIRECTORY",
+        help="the data directory (default: ./strandline-data)",
     )
-    parser.add_argument("--node", type=int, metavar="N", help="only this node of `up --nodes`")
+    parser.add_argument("--node", type=int, metavar="N", help="stop only this node of `up --nodes`")
     parser.add_argument(
         "--timeout",
         type=seconds,

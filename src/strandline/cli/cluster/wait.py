@@ -1,4 +1,5 @@
-"""`strandline cluster wait`: until every replica is in sync, between two steps of a rolling restart for instance."""
+"""`strandline cluster wait`: waits until every replica is in sync, for example between two steps of a rolling
+restart."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ SUBJECTS: Final = ("cluster", "topics", "configs")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Waits until every partition has a leader and all its replicas are in sync: between two steps of a rolling "
-        "restart, for instance. The exit code is 1 if that takes too long."
+        "Waits until every partition has a leader and all its replicas are in sync, for example between two steps of "
+        "a rolling restart. The exit code is 1 if that takes too long."
     )
     add_before_restart(parser)
     add_connection(parser, timeout_s=600.0)
@@ -56,7 +57,8 @@ async def _wait(options: argparse.Namespace) -> int:
 async def wait_until_whole(
     admin: Admin, timeout_s: float, progress: Progress, before_restart_of: int | None = None
 ) -> Health:
-    """Looks until the cluster is whole or time is up; returns the last look. Raises KafkaError if there was none."""
+    """Checks the cluster until all replicas are in sync or the time is over, and returns the last result. Raises
+    KafkaError if there was none."""
     from strandline.client.errors import KafkaError
 
     deadline = time.monotonic() + timeout_s
@@ -65,7 +67,7 @@ async def wait_until_whole(
         try:
             health = await look(admin, before_restart_of, max(left_s, 1.0))
         except KafkaError as error:
-            # A topic may go between two questions, and a broker that is restarted does not respond.
+            # A topic may be deleted between two requests, and a broker that is being restarted does not respond.
             if not error.retriable or left_s <= 0:
                 raise
         else:

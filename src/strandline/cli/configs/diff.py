@@ -1,4 +1,4 @@
-"""`strandline configs diff`: settings that are not at their default."""
+"""`strandline configs diff`: shows the settings that are not at their default."""
 
 from __future__ import annotations
 

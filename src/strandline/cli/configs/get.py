@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser, *, only_changed: bool = False) -> None:
     parser.description = (
-        "Shows the settings that are not at their default, and where each comes from."
+        "Shows the settings that are not at their default, with the source of each value."
         if only_changed
-        else "Shows settings with their values and where each comes from. Sensitive values are hidden by the brokers."
+        else "Shows settings with their values and sources. Brokers hide sensitive values."
     )
-    parser.add_argument("key", nargs="*", metavar="KEY", help="only these settings")
+    parser.add_argument("key", nargs="*", metavar="KEY", help="show only these settings")
     add_resource(parser)
-    parser.add_argument("--documentation", action="store_true", help="what each setting means")
+    parser.add_argument("--documentation", action="store_true", help="show the meaning of each setting")
     parser.set_defaults(only_changed=only_changed)
     add_connection(parser)
     add_json(

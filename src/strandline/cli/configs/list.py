@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("topic", "broker", "broker-logger", "client-metrics", "group"),
         action="append",
         default=[],
-        help="only of this type; may be repeated",
+        help="list only this type; repeat it for several",
     )
     add_connection(parser)
     add_json(parser, {"resources": [{"type": "text", "name": "text"}]})

@@ -29,11 +29,12 @@ _PARTS: Final = ("producer", "consumer", "topic", "cluster")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows the presets, or one with its settings. `up`, `topics create`, `produce`, `consume` and `lab check` take "
-        "them with --preset; with --part the settings are printed as a .properties file for any client."
+        "Shows the presets, or one preset with its settings. `up`, `topics create`, `produce`, `consume` and `lab "
+        "check` use a preset with --preset. With --part the settings are printed as a .properties file for any "
+        "client."
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="this preset with its settings")
-    parser.add_argument("--part", choices=_PARTS, help="only these settings of NAME, as a .properties file")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show this preset with its settings")
+    parser.add_argument("--part", choices=_PARTS, help="print only this part of NAME, as a .properties file")
     add_json(parser, SHAPE)
 
 

@@ -1,4 +1,4 @@
-"""Which resource's settings a command is about."""
+"""The options that name the resource whose settings a command shows or changes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 def add_resource(parser: argparse.ArgumentParser) -> None:
     """Adds the options that name one resource."""
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--topic", metavar="TOPIC", help="of this topic")
-    which.add_argument("--broker", type=int, metavar="NODE", help="of this broker")
-    which.add_argument("--brokers", action="store_true", help="the dynamic defaults of all brokers")
-    which.add_argument("--group", metavar="GROUP", help="of this group")
+    which.add_argument("--topic", metavar="TOPIC", help="the settings of this topic")
+    which.add_argument("--broker", type=int, metavar="NODE", help="the settings of this broker")
+    which.add_argument("--brokers", action="store_true", help="the dynamic default settings of all brokers")
+    which.add_argument("--group", metavar="GROUP", help="the settings of this consumer group")
     which.add_argument(
-        "--logger", type=int, metavar="NODE", help="the loggers of this broker and their levels"
+        "--logger", type=int, metavar="NODE", help="the loggers of this broker, with their levels"
     )
-    which.add_argument("--client-metrics", metavar="NAME", help="of this subscription to metrics of clients")
+    which.add_argument(
+        "--client-metrics", metavar="NAME", help="the settings of this subscription to the metrics of clients"
+    )
 
 
 def resource_of(options: argparse.Namespace) -> ConfigResource:

@@ -18,9 +18,13 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Changes single settings and leaves the others as they are."
-    parser.add_argument("setting", nargs="*", metavar="KEY=VALUE", help="settings to set")
+    parser.add_argument("setting", nargs="*", metavar="KEY=VALUE", help="the settings to set")
     parser.add_argument(
-        "--delete", action="append", default=[], metavar="KEY", help="back to the default; may be repeated"
+        "--delete",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="reset this setting to its default; repeat it for several",
     )
     parser.add_argument(
         "--append",
@@ -30,10 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add a value to a setting that is a list",
     )
     parser.add_argument(
-        "--subtract", action="append", default=[], metavar="KEY=VALUE", help="take a value out of a list"
+        "--subtract",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="remove a value from a setting that is a list",
     )
     add_resource(parser)
-    parser.add_argument("--dry-run", action="store_true", help="only say whether it would succeed")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and only say whether the change would succeed"
+    )
     add_connection(parser)
     add_json(
         parser,

@@ -12,7 +12,7 @@ from strandline.cli.output.document import add_json, print_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Stores where a cluster is and how it is spoken to. The first context is in use at once."
+        "Stores the address and client settings of a cluster under a name. The first context is used at once."
     )
     parser.add_argument("name", metavar="NAME", help="the name of the context")
     parser.add_argument(
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="any client setting; may be repeated",
+        help="any client setting; repeat it for several",
     )
     add_json(parser, {"name": "text", "current": "flag", "file": "text"})
 

@@ -1,4 +1,4 @@
-"""`strandline context remove`: forgets a context."""
+"""`strandline context remove`: deletes a context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strandline.cli.output.document import add_json, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Forgets a context. The cluster is not asked."
+    parser.description = "Deletes a context. The cluster itself is not affected."
     parser.add_argument("name", metavar="CONTEXT", help="the name of the context")
     add_json(parser, {"name": "text"})
 

@@ -1,4 +1,4 @@
-"""`strandline context use`: says which context commands use that name none."""
+"""`strandline context use`: chooses the context of commands that name no cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strandline.cli.output.document import add_json, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Makes a context the one that commands use which name no cluster."
+    parser.description = "Chooses the context for commands that name no cluster."
     parser.add_argument("name", metavar="CONTEXT", help="the name of the context")
     add_json(parser, {"name": "text"})
 

@@ -1,1 +1,1 @@
-"""Help for those who look for a cause."""
+"""Commands that help to find the cause of a problem."""

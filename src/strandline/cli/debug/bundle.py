@@ -1,4 +1,4 @@
-"""`strandline debug bundle`: one file for somebody who is to find out what happens, without secrets."""
+"""`strandline debug bundle`: collects metadata, settings, logs and metrics in one file, without secrets."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from strandline.cli.output.text import size
 if TYPE_CHECKING:
     from strandline.client import Admin
 
-# Of each log the end, which is where trouble is.
+# Only the end of each log is taken, because it has the latest errors.
 _LOG_BYTES_MAX: Final = 5_000_000
 _METRICS_SECONDS_MAX: Final = 10.0
 _PROPERTY: Final = re.compile(r"^([^#!=:\s]+)(\s*[=:]\s*)(.*)$")
-# Passwords inside of values and log lines: JAAS settings, URLs with a user.
+# Passwords inside values and log lines: JAAS settings, URLs with a user.
 _INSIDE: Final = re.compile(
     r"""((?:password|secret|token|hmac|credential)[\w.]*\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;]+)""",
     re.IGNORECASE,
@@ -39,19 +39,26 @@ _INSIDE: Final = re.compile(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Writes a .tar.gz with the cluster's metadata, settings, groups and log directories, with --data the logs and "
-        "settings of the nodes that `up` runs there, and with --metrics pages of metrics. Passwords and other secrets "
-        "are left out; look into it before you give it away: names of topics, groups and hosts are in it."
-    )
-    parser.add_argument("--output", "-o", metavar="FILE", help="(default: strandline-debug-TIME.tar.gz)")
-    parser.add_argument(
-        "--data", metavar="DIRECTORY", help="logs and settings of the nodes in this directory"
+        "Writes a .tar.gz with the cluster's metadata, settings, groups and log directories. With --data it also has "
+        "the logs and settings of the nodes that `up` runs there, and with --metrics pages of metrics. Passwords and "
+        "other secrets are left out, but names of topics, groups and hosts are in it: check it before you give it "
+        "away."
     )
     parser.add_argument(
-        "--log", action="append", default=[], metavar="FILE", help="a log file; may be repeated"
+        "--output", "-o", metavar="FILE", help="the file to write (default: strandline-debug-TIME.tar.gz)"
     )
     parser.add_argument(
-        "--metrics", action="append", default=[], metavar="URL", help="a page; may be repeated"
+        "--data", metavar="DIRECTORY", help="add logs and settings of the nodes in this directory"
+    )
+    parser.add_argument(
+        "--log", action="append", default=[], metavar="FILE", help="add a log file; repeat it for several"
+    )
+    parser.add_argument(
+        "--metrics",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="add a page of metrics; repeat it for several",
     )
     add_connection(parser)
     add_json(parser, {"file": "text", "bytes": "number", "parts": ["text"], "missing": {"<part>": "text"}})
@@ -69,11 +76,11 @@ async def _bundle(admin: Admin, options: argparse.Namespace) -> int:
     missing: dict[str, str] = {}
     with Progress() as progress:
         for part, ask in _questions(admin).items():
-            progress.say(f"asking for {part}")
+            progress.say(f"collecting {part}")
             try:
                 parts[f"{part}.json"] = _json(_plain(await ask()))
             except Exception as error:
-                # Whatever cannot be had is named: a bundle is made when something is wrong.
+                # Parts that cannot be collected are named: a bundle is made when something is wrong.
                 missing[part] = str(error) or type(error).__name__
         for url in options.metrics:
             progress.say(f"reading {url}")
@@ -149,7 +156,7 @@ def _questions(admin: Admin) -> dict[str, Callable[[], Awaitable[Any]]]:
 
 
 def _settings(entries: Any) -> dict[str, Any]:
-    """Returns values with where they come from; those of secrets are hidden, and brokers send none of theirs."""
+    """Returns settings with their values and sources. Secret values are hidden; brokers do not send theirs."""
     return {
         key: {
             "value": HIDDEN if entry.is_sensitive or is_secret(key) else entry.value,
@@ -160,7 +167,7 @@ def _settings(entries: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value as JSON has it."""
+    """Returns a value that JSON can have."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain({each: getattr(value, each) for each in value.__dataclass_fields__})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -217,7 +224,7 @@ def _line_without_secrets(line: str) -> str:
 
 
 def _write(name: str, parts: dict[str, bytes]) -> None:
-    """Writes the file so that only its owner can read it."""
+    """Writes the file with permissions for its owner only."""
     try:
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:

@@ -1,1 +1,1 @@
-"""`strandline dlq`: dead letters: which there are, why, and back into their topics."""
+"""`strandline dlq`: lists dead letters, shows their reasons, and puts them back into their topics."""

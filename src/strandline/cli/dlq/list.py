@@ -1,4 +1,4 @@
-"""`strandline dlq list`: the topics of dead letters, and how many are in each."""
+"""`strandline dlq list`: lists the dead-letter topics, with the number of dead letters in each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SUFFIX = ".dlq"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Lists the topics that have dead letters: how many there are, and how many wait for `dlq redrive`."
+        "Lists the topics that have dead letters, with their number and the number that `dlq redrive` has not put "
+        "back yet."
     )
     add_connection(parser)
     add_json(parser, {"topics": [{"topic": "text", "letters": "number", "waiting": "number"}]})

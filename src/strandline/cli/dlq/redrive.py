@@ -1,4 +1,4 @@
-"""`strandline dlq redrive`: dead letters are put back into the topics that they came from."""
+"""`strandline dlq redrive`: puts dead letters back into the topics that they came from."""
 
 from __future__ import annotations
 
@@ -19,20 +19,24 @@ if TYPE_CHECKING:
 
 def add_arguments(redrive: argparse.ArgumentParser) -> None:
     redrive.description = (
-        "Puts the letters of TOPIC.dlq back into the topics that they came from. Each is put back once: "
-        "the next redrive goes on where this one ends."
+        "Puts the dead letters of TOPIC.dlq back into the topics that they came from. Each is put back once: the "
+        "next redrive continues where this one ends."
     )
     redrive.add_argument(
         "topic", metavar="TOPIC", help="the topic whose dead letters these are, without .dlq"
     )
-    redrive.add_argument("--to", metavar="TOPIC", help="put them there instead")
-    redrive.add_argument("--max", type=int, metavar="COUNT", help="stop after so many letters")
-    redrive.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    redrive.add_argument("--to", metavar="TOPIC", help="put them into this topic instead")
+    redrive.add_argument("--max", type=int, metavar="COUNT", help="stop after this number of letters")
     redrive.add_argument(
-        "--from-beginning", action="store_true", help="also those that were put back already"
+        "--dry-run", action="store_true", help="change nothing, and only say what would be done"
     )
     redrive.add_argument(
-        "--transactional-id", metavar="ID", help="put them back in transactions, with the offsets"
+        "--from-beginning", action="store_true", help="put back those again that were put back before"
+    )
+    redrive.add_argument(
+        "--transactional-id",
+        metavar="ID",
+        help="write the records and the progress in transactions: exactly once",
     )
     add_connection(redrive)
     add_json(

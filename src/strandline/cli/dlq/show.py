@@ -25,8 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Shows the last dead letters of a topic: where each came from, which group failed, and why."
     )
     parser.add_argument("topic", metavar="TOPIC", help="the topic whose dead letters these are, without .dlq")
-    parser.add_argument("--max", "-n", type=whole_number, default=20, metavar="COUNT", help="(default: 20)")
-    parser.add_argument("--value", action="store_true", help="the value of each too")
+    parser.add_argument(
+        "--max",
+        "-n",
+        type=whole_number,
+        default=20,
+        metavar="COUNT",
+        help="the number of dead letters (default: 20)",
+    )
+    parser.add_argument("--value", action="store_true", help="show the values too")
     add_connection(parser)
     add_json(
         parser,

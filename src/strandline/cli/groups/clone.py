@@ -1,4 +1,4 @@
-"""`strandline groups clone`: the committed offsets of a group for another group."""
+"""`strandline groups clone`: copies the committed offsets of a group to another group."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Commits the offsets of a group for another group, so that it begins where the first one is. The other group "
+        "Commits the offsets of a group for another group, which then begins at the same offsets. The other group "
         "must have no members."
     )
-    parser.add_argument("group", metavar="GROUP", help="the group whose offsets are taken")
+    parser.add_argument("group", metavar="GROUP", help="the group whose offsets are copied")
     parser.add_argument("new", metavar="NEW", help="the group that gets them")
     add_scope(parser)
     add_yes(parser)

@@ -1,4 +1,4 @@
-"""`strandline groups delete`: groups without members, or their offsets of topics, after a question."""
+"""`strandline groups delete`: deletes groups without members, or their offsets of topics, after asking."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Deletes groups with their committed offsets, or with --topic only their offsets of a topic. A group with "
-        "members is refused: stop them first."
+        "members is refused: stop the members first."
     )
-    parser.add_argument("group", nargs="+", metavar="GROUP", help="names; * and ? stand for any characters")
     parser.add_argument(
-        "--topic", action="append", default=[], metavar="TOPIC", help="only the offsets of this topic"
+        "group", nargs="+", metavar="GROUP", help="the groups; * and ? stand for any characters"
+    )
+    parser.add_argument(
+        "--topic", action="append", default=[], metavar="TOPIC", help="delete only the offsets of this topic"
     )
     add_yes(parser)
     add_connection(parser)

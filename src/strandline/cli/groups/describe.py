@@ -1,4 +1,4 @@
-"""`strandline groups describe` and `groups lag`: committed offsets, ends of logs, and the lag between them."""
+"""`strandline groups describe`: shows committed offsets, the ends of the partitions, and the lag between them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHAPE: Any = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPartition:
-    """A partition that a group has a committed offset for, or a member that reads it."""
+    """A partition for which a group has a committed offset or an assigned member."""
 
     topic: str
     partition: int
@@ -66,10 +66,13 @@ class GroupPartition:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows the committed offsets of groups, the ends of the partitions, the lag, and who reads."
+        "Shows the committed offsets of groups, the ends of the partitions, the lag, and the members."
     )
     parser.add_argument(
-        "group", nargs="*", metavar="GROUP", help="names; * and ? stand for any (default: all)"
+        "group",
+        nargs="*",
+        metavar="GROUP",
+        help="the groups; * and ? stand for any characters (default: all groups)",
     )
     add_connection(parser)
     add_json(parser, SHAPE)
@@ -123,8 +126,8 @@ async def _partitions(admin: Admin, group: GroupDescription) -> list[GroupPartit
 
 
 async def ends_of(admin: Admin, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-    """Returns the end of each partition that exists and has a leader: offsets of a deleted topic may be left in a
-    group."""
+    """Returns the end of each partition that exists and has a leader. A group may still have offsets of a deleted
+    topic."""
     from strandline.client.admin.topics import LATEST
 
     known = {topic.name: topic for topic in await admin.describe_all_topics()} if partitions else {}

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists the groups of all brokers."
     parser.add_argument(
-        "--state", action="append", default=[], help="only in this state, such as Stable or Empty"
+        "--state", action="append", default=[], help="list only groups in this state, such as Stable or Empty"
     )
     parser.add_argument(
-        "--type", action="append", default=[], help="only of this type, such as classic or consumer"
+        "--type",
+        action="append",
+        default=[],
+        help="list only groups of this type, such as classic or consumer",
     )
-    parser.add_argument("--names", action="store_true", help="only the names, one a line")
+    parser.add_argument("--names", action="store_true", help="print only the names, one on each line")
     add_connection(parser)
     add_json(parser, {"groups": [{"group": "text", "type": "text", "protocol": "text", "state": "text"}]})
 

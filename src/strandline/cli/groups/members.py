@@ -1,4 +1,4 @@
-"""`strandline groups members`: who is in a group, and which partitions each has."""
+"""`strandline groups members`: shows the members of groups and their partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Shows the members of groups and the partitions that each has."
-    parser.add_argument("group", nargs="+", metavar="GROUP", help="names; * and ? stand for any characters")
+    parser.add_argument(
+        "group", nargs="+", metavar="GROUP", help="the groups; * and ? stand for any characters"
+    )
     add_connection(parser)
     add_json(
         parser,

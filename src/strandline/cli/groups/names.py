@@ -1,4 +1,4 @@
-"""Groups by name: those that exist, and an error with the nearest name for one that does not."""
+"""Finds groups by name. A name that does not exist is an error with the nearest existing name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`strandline groups reset-offsets`: all modes of Kafka's tool, per partition, shown before it is done.
-
-As in Kafka an offset outside of the log becomes the nearest end of it, and a time after the last record means the end.
+"""`strandline groups reset-offsets`: moves committed offsets in all modes of Kafka's tool, and shows the new offsets
+first. As in Kafka, an offset outside the log becomes the nearest end of it, and a time after the last record means the
+end.
 """
 
 from __future__ import annotations
@@ -26,29 +26,45 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Moves the committed offsets of a group. The new offsets are shown first. A group with members is refused: "
-        "they would go on from where they are. A group that does not exist is created by --to-… with --topic."
+        "Moves the committed offsets of a group, and shows the new offsets first. A group with members is refused, "
+        "because they would continue from their present positions. A group that does not exist is created by --to-… "
+        "with --topic."
     )
     parser.add_argument("group", metavar="GROUP", help="the group")
     add_scope(parser)
     to = parser.add_mutually_exclusive_group(required=True)
-    to.add_argument("--to-earliest", action="store_true", help="to the first record")
-    to.add_argument("--to-latest", action="store_true", help="to the end")
-    to.add_argument("--to-offset", type=offset, metavar="OFFSET", help="to this offset")
+    to.add_argument("--to-earliest", action="store_true", help="move to the first record")
+    to.add_argument("--to-latest", action="store_true", help="move to the end")
+    to.add_argument("--to-offset", type=offset, metavar="OFFSET", help="move to this offset")
     to.add_argument(
-        "--to-datetime", type=timestamp_ms, metavar="TIME", help="to the first record at or after a time"
-    )
-    to.add_argument("--by-duration", type=duration_ms, metavar="DURATION", help="so long ago: 2h, 7d, P1DT2H")
-    to.add_argument(
-        "--shift-by", type=int, metavar="COUNT", help="forward, or with a minus back: --shift-by=-100"
-    )
-    to.add_argument(
-        "--to-current", action="store_true", help="what is committed, or the end where nothing is"
+        "--to-datetime",
+        type=timestamp_ms,
+        metavar="TIME",
+        help="move to the first record at or after this time",
     )
     to.add_argument(
-        "--from-file", metavar="CSV", help="lines of topic,partition,offset, as --export writes them"
+        "--by-duration",
+        type=duration_ms,
+        metavar="DURATION",
+        help="move to the time that is this long ago: 2h, 7d, P1DT2H",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only show the new offsets")
+    to.add_argument(
+        "--shift-by",
+        type=int,
+        metavar="COUNT",
+        help="move forward by this number of offsets, or back with a minus: --shift-by=-100",
+    )
+    to.add_argument(
+        "--to-current",
+        action="store_true",
+        help="keep the committed offset, or take the end if there is none",
+    )
+    to.add_argument(
+        "--from-file", metavar="CSV", help="read lines of topic,partition,offset, as --export writes them"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and only show the new offsets"
+    )
     parser.add_argument(
         "--export", action="store_true", help="print the new offsets as CSV, and change nothing"
     )
@@ -76,7 +92,7 @@ async def _reset(admin: Admin, options: argparse.Namespace) -> int:
         if group.members and not is_dry_run:
             raise CommandError(
                 f"group {options.group} has {count_of(len(group.members), 'member')} (state {group.state}): stop "
-                "them first, they would go on from where they are"
+                "them first, because they would continue from their present positions"
             )
     committed = await admin.list_group_offsets(options.group) if options.group in known else {}
     if options.from_file is not None:
@@ -143,13 +159,13 @@ async def _new_offsets(
     missing = [each for each in partitions if each not in committed]
     if missing:
         raise usage(
-            f"--shift-by: nothing is committed for {missing[0]}; use another mode, or --topic without it"
+            f"--shift-by: {missing[0]} has no committed offset; use another mode, or leave it out with --topic"
         )
     return await _clamped(admin, {each: at + options.shift_by for each, at in current.items()})
 
 
 async def _clamped(admin: Admin, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the offsets, moved into their logs where they are outside."""
+    """Returns the offsets; an offset outside its log is moved to the nearest end."""
     from strandline.client.admin.topics import EARLIEST, LATEST
 
     low = await admin.list_offsets(dict.fromkeys(wanted, EARLIEST))

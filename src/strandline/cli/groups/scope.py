@@ -1,4 +1,4 @@
-"""Which partitions of a group are meant."""
+"""The option that selects partitions of a group."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TOPIC[:PARTITIONS]",
-        help="only this topic, or partitions of it as orders:0,2; may be repeated (default: all that have offsets)",
+        help="only this topic, or partitions of it as orders:0,2; repeat it for several (default: all that have "
+        "offsets)",
     )
 
 
 async def partitions_in_scope(
     admin: Admin, options: argparse.Namespace, otherwise: list[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that --topic names, or the others."""
+    """Returns the partitions that --topic names; without it those given as `others`."""
     from strandline.base.ids import TopicPartition
 
     found: dict[TopicPartition, None] = {}

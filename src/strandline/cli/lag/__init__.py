@@ -1,6 +1,6 @@
-"""`strandline lag`: how far consumer groups are behind, once or for as long as somebody watches.
-
-It asks brokers like any client, Strandline's or Apache Kafka's.
+"""`strandline lag`: shows the lag of consumer groups, once or again and again. Offsets come from the brokers, of
+Strandline or Apache Kafka, by `Admin.group_lag`. Status, trend and seconds are computed in `lag/watch.py` and
+`telemetry/lag.py`.
 """
 
 from __future__ import annotations
@@ -60,39 +60,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lag is above --critical, or with --watch one of its partitions makes no progress."
     )
     parser.add_argument(
-        "groups", nargs="*", metavar="GROUP", help="groups, with their partitions (default: all groups)"
+        "groups",
+        nargs="*",
+        metavar="GROUP",
+        help="the groups to show, with their partitions (default: all groups, without partitions)",
     )
     parser.add_argument("--partitions", action="store_true", help="show the partitions of every group")
-    parser.add_argument("--watch", action="store_true", help="look again and again, until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help="repeat until Ctrl-C")
     parser.add_argument(
-        "--interval", type=seconds, default=10.0, metavar="SECONDS", help="between two looks (default: 10)"
+        "--interval",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="the time between two measurements with --watch (default: 10)",
     )
-    parser.add_argument("--looks", type=int, default=0, metavar="N", help="with --watch, end after so many")
     parser.add_argument(
-        "--warning", type=int, default=1_000, metavar="LAG", help="above it a group is WARN (default: 1000)"
+        "--looks",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --watch, end after this number of measurements",
     )
     parser.add_argument(
-        "--critical", type=int, default=10_000, metavar="LAG", help="above it a group is ERR (default: 10000)"
+        "--warning",
+        type=int,
+        default=1_000,
+        metavar="LAG",
+        help="a group with a larger lag is WARN (default: 1000)",
+    )
+    parser.add_argument(
+        "--critical",
+        type=int,
+        default=10_000,
+        metavar="LAG",
+        help="a group with a larger lag is ERR (default: 10000)",
     )
     parser.add_argument(
         "--rising",
         type=seconds,
         default=300.0,
         metavar="SECONDS",
-        help="WARN if lag rises so long (default: 300)",
+        help="a partition whose lag rises for this time is WARN (default: 300)",
     )
     parser.add_argument(
         "--stopped",
         type=seconds,
         default=60.0,
         metavar="SECONDS",
-        help="STOP without commits so long (default: 60)",
+        help="a partition without a commit for this time is STOP (default: 60)",
     )
     parser.add_argument(
         "--command",
         dest="notify_command",
         metavar="COMMAND",
-        help="with --watch, run by the shell when a group's status changes, with the change as JSON on its input",
+        help="with --watch, run this by the shell when a group's status changes, with the change as JSON on its "
+        "stdin",
     )
     parser.add_argument(
         "--webhook", metavar="URL", help="with --watch, POST the change as JSON when a group's status changes"
@@ -111,10 +133,10 @@ def call(options: argparse.Namespace) -> int:
         warning=options.warning, critical=options.critical, rising_s=options.rising, stop_s=options.stopped
     )
     watch = LagWatch(rules, options.notify_command, options.webhook)
-    logging.getLogger("strandline").addHandler(logging.NullHandler())  # errors are told once, here
+    logging.getLogger("strandline").addHandler(logging.NullHandler())  # errors are reported once, here
     try:
         settings = settings_of(options)
-        if not options.watch:  # whoever watches waits for a cluster that is being started
+        if not options.watch:  # with --watch the command waits for a cluster that is being started
             settings.setdefault(
                 "default.api.timeout.ms", str(round(min(options.timeout, CONNECT_SECONDS_MAX) * 1000))
             )
@@ -139,7 +161,7 @@ def _look_on(admin: Admin, watch: Any, options: argparse.Namespace) -> int:
         except KafkaError as error:
             if not options.watch:
                 raise
-            print(f"strandline: {error}", file=sys.stderr)  # a broker may be back at the next look
+            print(f"strandline: {error}", file=sys.stderr)  # a broker may be back at the next measurement
         else:
             if not options.watch and (absent := sorted(set(options.groups) - set(found))):
                 print(f"strandline: there is no group {', '.join(absent)}", file=sys.stderr)
@@ -187,5 +209,5 @@ def table(groups: list[dict[str, Any]], *, shows_partitions: bool) -> list[str]:
 
 
 def _seconds(value: float | None) -> str:
-    """An estimate, and marked as one."""
+    """Returns the seconds as text, marked as an estimate."""
     return "-" if value is None else "0" if value == 0 else f"~{value:.0f}"

@@ -1,7 +1,6 @@
-"""The watch of `strandline lag`: status, trend and seconds from one look to the next, and word of a change.
-
-A client sees offsets and not when they were committed: a commit counts from the look that saw it first. A consumer that
-commits the same offset again looks as if it had stopped.
+"""The watch of `strandline lag`: computes status, trend and seconds from one measurement to the next, and reports
+changes of the status. A client sees offsets but not the times of their commits: a commit has the time of the
+measurement that saw it first. A consumer that commits the same offset again looks as if it had stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.admin.lag import GroupLagDescription
 from strandline.telemetry.lag import EndOffsets, LagRules, PartitionLag, group_status
 
-# A command or a webhook that takes longer is given up: the next look must not wait for it.
+# A command or a webhook that takes longer is stopped, because the next measurement must not wait for it.
 _NOTIFY_S: Final = 10.0
 
 
@@ -28,12 +27,12 @@ class LagWatch:
         self._webhook = webhook
         self._seen: dict[
             str, dict[TopicPartition, tuple[PartitionLag, int]]
-        ] = {}  # with when it was committed
+        ] = {}  # with the time of the commit
         self._ends: dict[TopicPartition, EndOffsets] = {}
         self._statuses: dict[str, str] = {}
 
     def look(self, found: Mapping[str, GroupLagDescription], now_ms: int) -> dict[str, Any]:
-        """Returns the rows to be shown. Those who want to hear of a changed status are told."""
+        """Returns the rows to show, and notifies the command and the webhook of changes of the status."""
         for where, end in {
             TopicPartition(each.topic, each.partition): each.end_offset
             for group in found.values()

@@ -1,4 +1,4 @@
-"""`strandline metrics`: alert rules for Prometheus and a dashboard for Grafana, to be saved where those find them."""
+"""`strandline metrics`: prints alert rules for Prometheus and a dashboard for Grafana."""
 
 from __future__ import annotations
 

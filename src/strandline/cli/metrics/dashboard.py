@@ -111,7 +111,7 @@ def dashboard() -> dict[str, Any]:
 
 
 def expressions() -> list[str]:
-    """Everything that the dashboard asks Prometheus for."""
+    """Returns all queries of the dashboard to Prometheus."""
     return [expression for _, expression, *_ in (*_STATS, *_GRAPHS)]
 
 

@@ -1,1 +1,1 @@
-"""Commands that start nodes or prepare them: their options. The work is in `serving`, `clusters`, `formatting`."""
+"""The options of commands that start or prepare nodes. The work is done in `serving`, `clusters` and `formatting`."""

@@ -1,4 +1,5 @@
-"""`strandline certs`: an authority for development, and certificates of servers and clients that it signs."""
+"""`strandline certs`: makes a certificate authority for development, and certificates of servers and clients that it
+signs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import argparse
 def add_arguments(certs: argparse.ArgumentParser) -> None:
     certs.description = (
         "Makes a certificate authority for development in DIRECTORY, unless there is one, and certificates that it "
-        "signs, each with its private key in one PEM file. A broker reads a file again that is replaced."
+        "signs, each with its private key in one PEM file. A broker reads a replaced file again."
     )
     certs.add_argument("directory", metavar="DIRECTORY")
     certs.add_argument(
@@ -16,12 +17,18 @@ def add_arguments(certs: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="a name or address of the server; repeat it",
+        help="a name or address of the server; repeat it for several",
     )
     certs.add_argument(
-        "--client", action="append", default=[], metavar="NAME", help="a client of this name; repeat it"
+        "--client",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="make a certificate for a client with this name; repeat it for several",
     )
-    certs.add_argument("--days", type=int, default=825, help="how long they are valid (default: 825)")
+    certs.add_argument(
+        "--days", type=int, default=825, help="how long the certificates are valid (default: 825)"
+    )
 
 
 def call(options: argparse.Namespace) -> int:

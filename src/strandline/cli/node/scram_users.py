@@ -1,4 +1,4 @@
-"""Users of SCRAM as `strandline format --add-scram` takes them: SCRAM-SHA-256=[name=alice,password=secret]."""
+"""The form of SCRAM users in `strandline format --add-scram`: SCRAM-SHA-256=[name=alice,password=secret]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The banner of `strandline up --secure`: how each client connects. The password stays in its file."""
+"""The banner of `strandline up --secure`, with the way in which each client connects. The password stays in its
+file."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from strandline.node.development_security import (
 
 
 def secure_greeting(bootstrap: str, security: DevelopmentSecurity, registry: str = "") -> str:
-    """The text; writes the clients' settings on the way."""
+    """Returns the text, and writes the files with the clients' settings."""
     properties = security.write_client_properties(bootstrap)
     password = security.directory / f"{security.user}.password"
     authority = security.directory / "ca.pem"

@@ -12,61 +12,73 @@ _NODES_MAX = 15
 
 
 def add_arguments(up: argparse.ArgumentParser) -> None:
-    up.description = "Starts a broker, or a cluster of several, on this machine and stays until Ctrl-C."
+    up.description = "Starts a broker, or a cluster of several, on this machine, and runs until Ctrl-C."
     up.add_argument(
-        "--port", type=_port, default=9092, help="port to listen on; 0 takes a free one (default: 9092)"
+        "--port", type=_port, default=9092, help="the port to listen on; 0 takes a free one (default: 9092)"
     )
     up.add_argument(
-        "--host", default="localhost", help="address to listen on and advertise (default: localhost)"
+        "--host", default="localhost", help="the address to listen on and to advertise (default: localhost)"
     )
     up.add_argument(
         "--advertise",
         metavar="HOST",
-        help="name or address by which clients reach this machine (default: --host); --host 0.0.0.0 and :: need it",
+        help="the name or address by which clients reach this machine (default: --host); needed for --host 0.0.0.0 "
+        "and ::",
     )
     up.add_argument(
         "--metrics-port",
         type=_port,
-        help="port of the first node's /metrics; others have the next ones (default: 9404 or the next that is free; "
-        "with --port 0, free ones)",
+        help="the port of the first node's /metrics; other nodes take the next ports (default: 9404 or the next free "
+        "port; with --port 0, free ports)",
     )
     up.add_argument(
         "--registry-port",
         type=_port,
-        help="port of the schema registry (default: 8081 or the next that is free; with --port 0, a free one)",
+        help="the port of the schema registry (default: 8081 or the next free port; with --port 0, a free one)",
     )
     up.add_argument(
         "--faults-port",
         type=_port,
-        help="serve an API on this port of 127.0.0.1 by which tests set faults; 0 takes a free one (default: none)",
+        help="serve an HTTP API for setting faults in tests on this port of 127.0.0.1; 0 takes a free one (default: "
+        "none)",
     )
     up.add_argument("--no-registry", action="store_true", help="start no schema registry")
     place = up.add_mutually_exclusive_group()
     place.add_argument(
         "--data",
         default="./strandline-data",
-        help="data directory, of one broker or of one cluster (default: ./strandline-data)",
+        help="the data directory of the broker or the cluster (default: ./strandline-data)",
     )
     place.add_argument(
-        "--ephemeral", action="store_true", help="keep data in a temporary directory, gone at the end"
+        "--ephemeral",
+        action="store_true",
+        help="keep data in a temporary directory, which is deleted at the end",
     )
     up.add_argument(
-        "--nodes", type=_nodes, default=1, metavar="N", help="a cluster of N processes (default: one broker)"
+        "--nodes",
+        type=_nodes,
+        default=1,
+        metavar="N",
+        help="start a cluster of N processes (default: one broker)",
     )
     up.add_argument(
         "--secure",
         action="store_true",
-        help="TLS and a login by SCRAM on every listener: makes certificates, a user and the clients' settings "
+        help="use TLS and SCRAM logins on every listener; certificates, a user and the clients' settings are made "
         "beside the data directory (needs the extra `security`)",
     )
-    add_preset(up, "settings of brokers that belong together, and defaults of topics")
+    add_preset(up, "a group of broker settings and topic defaults")
     up.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="any broker setting, by Kafka's name"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any broker setting, by Kafka's name; repeat it for several",
     )
     add_log_options(
         up,
         level=None,
-        level_help="while it starts only warnings are logged, then info, unless a level is given",
+        level_help="default: warning while it starts, then info",
     )
 
 

@@ -9,11 +9,11 @@ from strandline.cli.output.text import note
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", "-y", action="store_true", help="do it without asking")
+    parser.add_argument("--yes", "-y", action="store_true", help="do not ask for confirmation")
 
 
 def confirmed(options: argparse.Namespace, question: str) -> bool:
-    """True if the person says yes, or said so with --yes. Without a terminal nobody can be asked: it is a no."""
+    """True if the person says yes, or has given --yes. False without a terminal, because nobody can be asked."""
     if options.yes:
         return True
     if not sys.stdin.isatty():

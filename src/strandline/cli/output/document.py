@@ -1,8 +1,7 @@
-"""JSON for programs: one object a command, whose shape is declared beside the command and shown by its help.
-
+"""JSON for programs: each command prints one object, whose shape is declared beside the command and shown in its help.
 A shape is written like the document. "text", "number" and "flag" stand for values, with "?" after them for null too,
-and "any" for every value. A list has one shape for all its elements. A key with "?" after it may be missing; a key in
-angle brackets, such as "<topic>", stands for all keys that are not named.
+and "any" for every value. A list has one shape for all its elements. A key with "?" after it may be missing. A key in
+angle brackets, such as "<topic>", stands for all keys without a name in the shape.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {"text": (str,), "number": (int, fl
 def add_json(parser: argparse.ArgumentParser, shape: Any, *, lines: bool = False) -> None:
     """Adds `--json` to a command, and the shape of what it prints to its help."""
     what = "a JSON object for each" if lines else "one JSON object"
-    parser.add_argument("--json", action="store_true", help=f"print {what}, of the shape below")
+    parser.add_argument("--json", action="store_true", help=f"print {what}, with the shape below")
     told = f"JSON: {json.dumps(shape)}"
     parser.epilog = f"{parser.epilog}\n{told}" if parser.epilog else told
     parser.set_defaults(json_shape=shape)
@@ -28,7 +27,7 @@ def print_json(document: Any) -> None:
 
 
 def mismatch(document: Any, shape: Any, where: str = "$") -> str | None:
-    """Returns a sentence about the first place where a document is not of a shape; None if it is."""
+    """Returns a sentence about the first place where a document differs from a shape; None if it does not."""
     if isinstance(shape, str):
         kind = shape.removesuffix("?")
         if kind == "any" or (document is None and shape.endswith("?")):

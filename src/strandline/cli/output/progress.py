@@ -1,4 +1,4 @@
-"""A line on stderr that says how far a command is, where stderr is a terminal."""
+"""A line on stderr with the progress of a command, if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _BAR_WIDTH: Final = 30
 
 
 class Progress:
-    """A line that is written again and again, and gone at the end. It is silent where stderr is no terminal."""
+    """A line that is overwritten again and again, and removed at the end. Nothing is written if stderr is not a
+    terminal."""
 
     def __init__(self) -> None:
         self._is_shown = sys.stderr.isatty()

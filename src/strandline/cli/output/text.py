@@ -1,4 +1,4 @@
-"""Text for people: tables, colour where a terminal shows it, and a pager where a screen is too small."""
+"""Text for people: tables, colour if the terminal shows it, and a pager if the screen is too small."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def has_colour() -> bool:
 
 
 def coloured(text: str, colour: str) -> str:
-    """Returns the text in a colour, or as it is where colours are not shown."""
+    """Returns the text in a colour; without colours, the text itself."""
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if has_colour() else text
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Returns the lines of a table. Columns that hold only numbers are aligned at their right."""
+    """Returns the lines of a table. Columns with only numbers are aligned to the right."""
     cells = [[_cell(value) for value in row] for row in rows]
     if not cells:
         return []
@@ -65,7 +65,7 @@ def printable(text: str) -> str:
 
 
 def size(count: float) -> str:
-    """Returns bytes as people read them, such as 1.5 MB."""
+    """Returns a number of bytes in a readable form, such as 1.5 MB."""
     for unit in _UNITS:
         if abs(count) < 1000 or unit == _UNITS[-1]:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -74,7 +74,7 @@ def size(count: float) -> str:
 
 
 def moment(timestamp_ms: int) -> str:
-    """Returns a time of a record or an event as ISO 8601; the number where there is no such date."""
+    """Returns a time in milliseconds as ISO 8601; the number itself if there is no such date."""
     if timestamp_ms < 0:
         return "-"
     try:
@@ -84,7 +84,8 @@ def moment(timestamp_ms: int) -> str:
 
 
 def show(lines: Sequence[str]) -> None:
-    """Prints lines, through a pager if stdout is a terminal with fewer rows. The end of a pager is no error."""
+    """Prints lines, through a pager if stdout is a terminal with fewer rows. Leaving the pager early is not an
+    error."""
     rows = shutil.get_terminal_size().lines
     if not sys.stdout.isatty() or len(lines) < rows or os.environ.get("PAGER") == "cat":
         print("\n".join(lines))
@@ -97,7 +98,7 @@ def show(lines: Sequence[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Prints a line for people beside the output: to stderr, so that a pipe holds only data."""
+    """Prints a line for people on stderr, so that a pipe has only data."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""`strandline perf consume`: how many records a second a cluster gives."""
+"""`strandline perf consume`: measures how many records a second can be read from a cluster."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ _SETTINGS: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Reads a topic from its beginning to where it ends now, or --records of it, with the client of this package. "
-        "Nothing is committed."
+        "Reads a topic from its beginning to its present end, or --records of it, with the client of this package. "
+        "No offsets are committed."
     )
     parser.add_argument("topic", metavar="TOPIC", help="the topic")
-    parser.add_argument("--records", "-n", type=whole_number, help="end after so many (default: all)")
+    parser.add_argument(
+        "--records", "-n", type=whole_number, help="end after this number of records (default: all)"
+    )
     add_connection(parser)
     add_json(parser, SHAPE)
 
@@ -61,7 +63,7 @@ async def _consume(options: argparse.Namespace) -> int:
                 meter.add(
                     len(records), sum(len(each.value or b"") + len(each.key or b"") for each in records)
                 )
-                # Offsets of aborted transactions and markers give no records: positions say where reading is.
+                # Aborted records and markers have offsets but give no records, so progress is measured by positions.
                 left = {each for each in left if await consumer.position(each) < ends[each]}
             document = meter.document()
     if options.json:

@@ -1,4 +1,4 @@
-"""Figures of a measurement: rates and percentiles, while it runs and at its end."""
+"""The figures of a measurement: rates and percentiles, while it runs and at its end."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Meter:
 
 
 def latency_document(times_s: list[float]) -> dict[str, Any]:
-    """Returns average and percentiles in milliseconds; None without a time."""
+    """Returns the average and percentiles in milliseconds; None without any times."""
     if not times_s:
         return dict.fromkeys(LATENCY_SHAPE)
     ordered = sorted(times_s)

@@ -1,4 +1,4 @@
-"""`strandline perf latency`: how long a record takes from its send to its arrival at a consumer."""
+"""`strandline perf latency`: measures the time of a record from its send to its arrival at a consumer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,23 @@ from strandline.cli.topics.names import existing_topic
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Sends records one by one and reads each back before the next, as Kafka's EndToEndLatency does. The topic gets "
-        "these records."
+        "Sends records one by one and reads each back before the next, as Kafka's EndToEndLatency does. The records "
+        "stay in the topic."
     )
-    parser.add_argument("topic", metavar="TOPIC", help="an existing topic that nobody else writes to")
-    parser.add_argument("--records", "-n", type=whole_number, default=1000, help="(default: 1000)")
-    parser.add_argument("--size", type=whole_number, default=100, metavar="BYTES", help="(default: 100)")
-    parser.add_argument("--acks", choices=("0", "1", "all"), default="all", help="(default: all)")
+    parser.add_argument("topic", metavar="TOPIC", help="an existing topic to which no other producer writes")
+    parser.add_argument(
+        "--records", "-n", type=whole_number, default=1000, help="the number of records (default: 1000)"
+    )
+    parser.add_argument(
+        "--size",
+        type=whole_number,
+        default=100,
+        metavar="BYTES",
+        help="the size of each record (default: 100)",
+    )
+    parser.add_argument(
+        "--acks", choices=("0", "1", "all"), default="all", help="the acks setting (default: all)"
+    )
     add_connection(parser)
     add_json(parser, {**SHAPE, **LATENCY_SHAPE})
 
@@ -62,7 +72,9 @@ async def _measure(options: argparse.Namespace) -> int:
                 found = await consumer.poll(options.timeout)
                 if not found or found[-1].value != value:
                     what = (
-                        "did not arrive" if not found else "was not the next one: others write to the topic"
+                        "did not arrive"
+                        if not found
+                        else "was not the next one: other producers write to the topic"
                     )
                     raise CommandError(f"record {number} {what}")
                 times.append(time.perf_counter() - began)

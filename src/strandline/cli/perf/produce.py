@@ -1,4 +1,4 @@
-"""`strandline perf produce`: how many records a second a cluster takes."""
+"""`strandline perf produce`: measures how many records a second can be written to a cluster."""
 
 from __future__ import annotations
 
@@ -16,24 +16,41 @@ from strandline.cli.output.progress import Progress
 from strandline.cli.perf.figures import LATENCY_SHAPE, SHAPE, Meter, latency_document, line_of
 from strandline.cli.topics.names import existing_topic
 
-# Records between two looks at the clock: the measurement must not be what is measured.
+# The records between two readings of the clock: the measurement must not slow down the work.
 _ROUND: Final = 500
-# One latency in so many records is kept.
+# The latency of one record in this number is kept.
 _SAMPLE: Final = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Writes records of random bytes into a topic as fast as the cluster takes them, or at --rate, with the client "
-        "of this package. The latency is from the send to the acknowledgement, of one record in a hundred."
+        "Writes records of random bytes into a topic as fast as the cluster accepts them, or at --rate, with the "
+        "client of this package. The latency is the time from the send to the acknowledgement, of one record in a "
+        "hundred."
     )
     parser.add_argument("topic", metavar="TOPIC", help="an existing topic")
-    parser.add_argument("--records", "-n", type=whole_number, default=1_000_000, help="(default: 1000000)")
-    parser.add_argument("--size", type=whole_number, default=100, metavar="BYTES", help="(default: 100)")
-    parser.add_argument("--rate", type=whole_number, metavar="N", help="records a second (default: no limit)")
-    parser.add_argument("--acks", choices=("0", "1", "all"), default="all", help="(default: all)")
     parser.add_argument(
-        "--compression", default="none", metavar="CODEC", help="none, gzip, snappy, lz4, zstd"
+        "--records",
+        "-n",
+        type=whole_number,
+        default=1_000_000,
+        help="the number of records (default: 1000000)",
+    )
+    parser.add_argument(
+        "--size",
+        type=whole_number,
+        default=100,
+        metavar="BYTES",
+        help="the size of each record (default: 100)",
+    )
+    parser.add_argument(
+        "--rate", type=whole_number, metavar="N", help="the records to write in a second (default: no limit)"
+    )
+    parser.add_argument(
+        "--acks", choices=("0", "1", "all"), default="all", help="the acks setting (default: all)"
+    )
+    parser.add_argument(
+        "--compression", default="none", metavar="CODEC", help="the codec: none, gzip, snappy, lz4 or zstd"
     )
     add_connection(parser)
     add_json(parser, {**SHAPE, **LATENCY_SHAPE})

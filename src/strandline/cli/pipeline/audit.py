@@ -17,54 +17,64 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "audit",
-        help="compare a ledger of acknowledged records with what topics hold",
-        description="Compares a ledger of what producers were told with what topics hold, on Spark: what is lost, "
-        "duplicated, misplaced or out of order. A row of the ledger has the columns id, topic, partition and offset, "
-        "and for the order key and sequence. Exits with 1 if something is wrong and with 2 if it cannot be known.",
+        help="compare a ledger of acknowledged records with the records in topics",
+        description="Compares a ledger of acknowledged records with the records in topics, on Spark, and finds "
+        "records that are lost, duplicated, misplaced or out of order. A row of the ledger has the columns id, "
+        "topic, partition and offset, and key and sequence to check the order. The exit code is 1 if something "
+        "is wrong, and 2 if the audit cannot run.",
     )
     parser.add_argument(
-        "ledger", metavar="LEDGER", help="JSON lines or Parquet: a file or directory; or topic:NAME"
+        "ledger",
+        metavar="LEDGER",
+        help="the ledger: a file or directory of JSON lines or Parquet, or topic:NAME",
     )
     parser.add_argument(
-        "--bootstrap-server", default="localhost:9092", metavar="HOST:PORT", help="(default: localhost:9092)"
+        "--bootstrap-server",
+        default="localhost:9092",
+        metavar="HOST:PORT",
+        help="addresses of the cluster (default: localhost:9092)",
     )
     parser.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="TOPIC",
-        help="look for the ids in this topic, wherever it has them, such as the one that a pipeline writes; may be "
-        "repeated (default: the ledger's topics, at the acknowledged offsets)",
+        help="look for the ids anywhere in this topic, for example the output of a pipeline; repeat it for several "
+        "(default: the ledger's topics, at the acknowledged offsets)",
     )
     parser.add_argument(
         "--id",
         default="cast(value as string)",
         metavar="SQL",
-        help="a record's id, as an expression over key, value and headers (default: the value as text)",
+        help="the id of a record, as an SQL expression over key, value and headers (default: the value as text)",
     )
     parser.add_argument(
         "--isolation-level",
         choices=("read_committed", "read_uncommitted"),
         default="read_committed",
-        help="(default: read_committed)",
+        help="which records are read (default: read_committed)",
     )
     parser.add_argument(
         "--ignore-order",
         action="store_true",
-        help="do not look at sequences, where the order need not be kept",
+        help="do not check the order",
     )
     parser.add_argument(
-        "--samples", type=count, default=5, metavar="N", help="samples of each kind (default: 5)"
+        "--samples",
+        type=count,
+        default=5,
+        metavar="N",
+        help="the number of samples of each kind of mistake (default: 5)",
     )
     parser.add_argument(
-        "--master", default="local[*]", metavar="URL", help="where Spark runs (default: local[*])"
+        "--master", default="local[*]", metavar="URL", help="the Spark master (default: local[*])"
     )
     parser.add_argument(
         "--spark",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a setting of Spark; may be repeated",
+        help="a setting of Spark; repeat it for several",
     )
     add_json(
         parser,
@@ -109,7 +119,7 @@ def call(options: argparse.Namespace) -> int:
         finally:
             spark.stop()
     except Exception as error:
-        # Spark's errors carry the whole stack of a JVM, and that of Python too.
+        # Spark's errors have the whole stack of a JVM, and that of Python too.
         print(f"strandline: the audit cannot be made: {root_reason_of(error)}", file=sys.stderr)
         return _CANNOT
     print(json.dumps(report.as_json()) if options.json else report.as_text())
@@ -117,7 +127,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _why_no_spark(master: str, settings: list[str]) -> str | None:
-    """Returns what is wrong with where and how Spark is to run, before it starts; None if nothing is."""
+    """Returns the mistake in the master or the settings of Spark, before it starts; None if there is none."""
     from strandline.pipeline.spec.spark_settings import why_no_master, why_no_setting
 
     why = why_no_master(master)

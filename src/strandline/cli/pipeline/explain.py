@@ -14,11 +14,14 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "explain",
-        help="say what a spec comes to",
-        description="Prints the stages with their columns, the topics, and what is exactly once. Asks no broker.",
+        help="show the stages, topics and guarantees of a spec",
+        description="Prints the stages with their columns, the topics, and which sinks are exactly once. No broker "
+        "is asked.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
-    parser.add_argument("--no-spark", action="store_true", help="do not start Spark: columns are left out")
+    parser.add_argument(
+        "--no-spark", action="store_true", help="do not start Spark; the columns are left out"
+    )
     add_json(
         parser,
         {

@@ -21,8 +21,8 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
         "run",
         help="run a spec",
-        description="Runs a spec until it is done, or until `pipeline stop`, SIGINT or SIGTERM ends it after the batch "
-        "that is under way; a second signal ends it at once. Exits with 1 if it fails.",
+        description="Runs a spec until it is done, or until `pipeline stop`, SIGINT or SIGTERM ends it after the "
+        "current batch. A second signal ends it at once. The exit code is 1 if it fails.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     add_json(parser, EVENT_SHAPE, lines=True)
@@ -30,7 +30,7 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
         "--metrics-port",
         type=port,
         metavar="PORT",
-        help="offer metrics for Prometheus there; 0 takes a free port",
+        help="serve metrics for Prometheus on this port; 0 takes a free port",
     )
     return parser
 
@@ -48,7 +48,7 @@ def call(options: argparse.Namespace) -> int:
     def publish(event: dict[str, Any]) -> None:
         metrics.update(runner.totals())
         if event["event"] == "started":
-            # PySpark has its own handler of SIGINT since the session began.
+            # PySpark has installed its own handler of SIGINT when the session began.
             _stop_at_signals(runner)
         if options.json:
             print(json.dumps(event), flush=True)

@@ -13,7 +13,7 @@ _BATCH: Final[dict[str, Any]] = {
     "records_per_second": "number",
     "lag": "number?",
 }
-# What a query has done since the pipeline began.
+# The totals of a query since the pipeline began.
 TOTALS_SHAPE: Final = {**_BATCH, "batches": "number", "last_batch": "number?", "last_seconds": "number?"}
 # `event` is starting, topic created, started, batch, restarted, stopping, stopped, finished or failed; the fields after
 # it depend on that.

@@ -1,4 +1,4 @@
-"""`strandline pipeline status`: shows how far a pipeline is, from the state in its checkpoint."""
+"""`strandline pipeline status`: shows the progress of a pipeline, from the state in its checkpoint."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "status",
-        help="say how far a pipeline is",
-        description="Reads the state that a running pipeline keeps in its checkpoint. Exits with 0 if it runs, is done "
-        "or was stopped, and with 1 if it failed, died, or never ran.",
+        help="show the progress of a pipeline",
+        description="Shows the state that a running pipeline keeps in its checkpoint. The exit code is 0 if the "
+        "pipeline runs, is done or was stopped, and 1 if it failed, died or never ran.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     add_json(

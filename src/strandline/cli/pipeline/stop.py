@@ -1,4 +1,4 @@
-"""`strandline pipeline stop`: ends a running pipeline after the batch that is under way."""
+"""`strandline pipeline stop`: ends a running pipeline after its current batch."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(
         "stop",
         help="end a running pipeline",
-        description="Asks a running pipeline, through its checkpoint, to end after the batch that is under way, and "
-        "waits until it has. Exits with 1 if it does not run or does not end in time.",
+        description="Asks a running pipeline, through its checkpoint, to end after its current batch, and waits "
+        "until it has ended. The exit code is 1 if it does not run or does not end in time.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument(
@@ -42,7 +42,7 @@ def call(options: argparse.Namespace) -> int:
         return 1
     did = {
         True: "has ended",
-        False: f"has not ended within {options.timeout:g} s; it is still asked to",
+        False: f"has not ended within {options.timeout:g} s; the request to stop is still there",
         None: "does not run",
     }[has_ended]
     if options.json:

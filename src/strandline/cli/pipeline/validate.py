@@ -16,13 +16,14 @@ def add_parser(actions: Any) -> argparse.ArgumentParser:
     """Adds the parser of this action and returns it."""
     parser: argparse.ArgumentParser = actions.add_parser(
         "validate",
-        help="look for mistakes in a spec",
-        description="Looks for mistakes in a spec and prints each with its line. The file is read first, then brokers "
-        "are asked for its topics, and Spark is started last, to judge SQL. Exits with 1 if there is a mistake.",
+        help="find mistakes in a spec",
+        description="Finds mistakes in a spec and prints each with its line. The file is read first, then brokers "
+        "are asked for its topics, and Spark is started last, to check the SQL. The exit code is 1 if there is a "
+        "mistake.",
     )
     parser.add_argument("spec", metavar="SPEC", help="the pipeline's YAML file")
     parser.add_argument("--no-brokers", action="store_true", help="do not ask brokers")
-    parser.add_argument("--no-spark", action="store_true", help="do not start Spark: SQL is not looked at")
+    parser.add_argument("--no-spark", action="store_true", help="do not start Spark; SQL is not checked")
     add_json(parser, {"spec": "text", "mistakes": _MISTAKES, "warnings": _MISTAKES})
     return parser
 

@@ -1,1 +1,1 @@
-"""`strandline quorum`: the controllers, which of them leads, and who votes."""
+"""`strandline quorum`: shows and changes the controllers' quorum."""

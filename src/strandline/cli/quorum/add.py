@@ -1,4 +1,4 @@
-"""`strandline quorum add`: a controller becomes a voter."""
+"""`strandline quorum add`: makes a controller a voter."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Makes a controller a voter of the quorum. It runs already, formatted with --no-initial-controllers, and is an "
-        "observer; its directory id is taken from the quorum if none is given."
+        "Makes a controller a voter of the quorum. The controller must be running, formatted with "
+        "--no-initial-controllers, and be an observer of the quorum. Its directory id is taken from the quorum if "
+        "none is given."
     )
     parser.add_argument("node", type=int, metavar="NODE", help="the controller's node id")
     parser.add_argument(
-        "--directory-id", metavar="ID", help="of its metadata directory, as in its meta.properties"
+        "--directory-id", metavar="ID", help="the id of its metadata directory, as in its meta.properties"
     )
     parser.add_argument(
         "--listener",
         required=True,
         metavar="NAME://HOST:PORT",
-        help="its controller listener, as others reach it",
+        help="its controller listener, with the address by which others reach it",
     )
     add_connection(parser)
     add_json(parser, {"node_id": "number", "directory_id": "text"})
@@ -49,18 +50,18 @@ async def _add(admin: Admin, options: argparse.Namespace) -> int:
         try:
             directory_id = parse_uuid(options.directory_id)
         except ValueError as error:
-            raise usage(f"--directory-id {options.directory_id} is no id: 22 characters") from error
+            raise usage(f"--directory-id {options.directory_id} is not an id: give 22 characters") from error
     else:
         quorum = await admin.describe_quorum()
         found = [each for each in quorum.observers if each.replica_id == options.node]
         if not found:
             raise not_found(
-                f"node {options.node} is no observer of the quorum: start it, or give its --directory-id"
+                f"node {options.node} is not an observer of the quorum: start it, or give its --directory-id"
             )
         directory_id = found[0].directory_id
     await admin.add_raft_voter(options.node, directory_id, [options.endpoint])
     if options.json:
         print_json({"node_id": options.node, "directory_id": uuid_text(directory_id)})
     else:
-        print(f"node {options.node} votes, directory {uuid_text(directory_id)}")
+        print(f"node {options.node} is a voter, directory {uuid_text(directory_id)}")
     return DONE

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows the controllers' quorum: its leader, its voters and observers, and how far each is."
+        "Shows the controllers' quorum: its leader, its voters and observers, and the lag of each."
     )
     add_connection(parser)
     replica = {

@@ -1,4 +1,4 @@
-"""`strandline quorum remove`: a controller is a voter no more."""
+"""`strandline quorum remove`: removes a controller from the voters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Takes a controller out of the voters of the quorum."
+    parser.description = "Removes a controller from the voters of the quorum."
     parser.add_argument("node", type=int, metavar="NODE", help="the controller's node id")
     add_yes(parser)
     add_connection(parser)
@@ -34,7 +34,7 @@ async def _remove(admin: Admin, options: argparse.Namespace) -> int:
     found = [each for each in quorum.voters if each.replica_id == options.node]
     if not found:
         voters = ", ".join(str(each.replica_id) for each in quorum.voters)
-        raise not_found(f"node {options.node} is no voter; voters are: {voters}")
+        raise not_found(f"node {options.node} is not a voter; the voters are: {voters}")
     left = len(quorum.voters) - 1
     if not confirmed(
         options, f"Remove voter {options.node}? {left} will vote, {left - (left // 2 + 1)} may fail."
@@ -44,5 +44,5 @@ async def _remove(admin: Admin, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"node_id": options.node, "directory_id": uuid_text(found[0].directory_id)})
     else:
-        print(f"node {options.node} is a voter no more")
+        print(f"node {options.node} is no longer a voter")
     return DONE

@@ -1,4 +1,4 @@
-"""`strandline quorum reset-epoch`: makes room for elections where a forged request has used up the quorum's epochs."""
+"""`strandline quorum reset-epoch`: lowers the epochs of a quorum after a forged request has used them up."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "data",
         nargs="+",
         metavar="DATA",
-        help="data directories of stopped nodes, those with the metadata log",
+        help="the data directories of stopped nodes that have the metadata log",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and only say what would change"
+    )
     add_yes(parser)
     add_json(parser, {"data": "text", "old_epoch": "number", "new_epoch": "number", "batches": "number"})
 
@@ -40,7 +42,9 @@ def call(options: argparse.Namespace) -> int:
     locked: list[str] = []
     try:
         for data in options.data:
-            plan_reset(disk, data)  # refuses what holds no metadata log, before a lock file is left there
+            plan_reset(
+                disk, data
+            )  # this refuses a directory without a metadata log before a lock file is created there
             take_lock(disk, data)
             locked.append(data)
         plans = {data: plan_reset(disk, data) for data in options.data}

@@ -1,1 +1,1 @@
-"""`strandline reassign`: moves replicas between brokers: plan, start, watch, verify, cancel."""
+"""`strandline reassign`: plans, starts, shows, verifies and cancels moves of replicas between brokers."""

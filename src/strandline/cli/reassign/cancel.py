@@ -1,4 +1,4 @@
-"""`strandline reassign cancel`: takes reassignments back that are under way."""
+"""`strandline reassign cancel`: cancels reassignments in progress."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Takes moves back that are under way, all or those of a file; replicas stay where they were."
+        "Cancels moves in progress, all of them or those of a file. The replicas stay where they were before."
     )
-    parser.add_argument("file", nargs="?", metavar="FILE", help="only of these partitions")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="cancel only the moves of the partitions in this file; - is stdin",
+    )
     add_yes(parser)
     add_connection(parser)
     add_json(parser, {"partitions": [{"topic": "text", "partition": "number"}]})

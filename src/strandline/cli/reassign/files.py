@@ -1,4 +1,4 @@
-"""Kafka's JSON of reassignments, in and out."""
+"""Reads and writes reassignments in Kafka's JSON."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def read(path: str) -> dict[TopicPartition, tuple[int, ...]]:
         raise usage(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise usage(
-            f"{path} is no reassignment ({error!r}): it is to hold "
+            f"{path} is not a reassignment ({error!r}): it must be like "
             '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2, 3]}]}'
         ) from error

@@ -1,4 +1,5 @@
-"""`strandline reassign plan`: a balanced assignment with few moves, as Kafka's JSON."""
+"""`strandline reassign plan`: prints a balanced assignment with few moves, as Kafka's JSON. `planner.py` chooses the
+replicas."""
 
 from __future__ import annotations
 
@@ -27,14 +28,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "leaders evenly over brokers and racks, and moves as few replicas as that needs. Nothing is changed."
     )
     parser.add_argument(
-        "topic", nargs="*", metavar="TOPIC", help="names; * and ? stand for any (default: all)"
+        "topic",
+        nargs="*",
+        metavar="TOPIC",
+        help="the topics; * and ? stand for any characters (default: all topics)",
     )
     parser.add_argument(
-        "--brokers", metavar="LIST", help="only these hold replicas afterwards, as 1,2,3 (default: all)"
+        "--brokers",
+        metavar="LIST",
+        help="the brokers that may have replicas afterwards, as 1,2,3 (default: all)",
     )
-    parser.add_argument("--without", metavar="LIST", help="all but these: brokers that are to be taken away")
     parser.add_argument(
-        "--replication-factor", "-r", type=whole_number, metavar="N", help="more or fewer replicas"
+        "--without",
+        metavar="LIST",
+        help="the brokers that may not have replicas afterwards, because they will be removed",
+    )
+    parser.add_argument(
+        "--replication-factor",
+        "-r",
+        type=whole_number,
+        metavar="N",
+        help="the new number of replicas of each partition (default: unchanged)",
     )
     add_connection(parser)
     add_json(
@@ -49,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def call(options: argparse.Namespace) -> int:
     if options.brokers and options.without:
-        raise usage("--brokers and --without exclude one another")
+        raise usage("--brokers and --without cannot be combined")
     return run(options, _plan, "topics")
 
 
@@ -89,7 +103,7 @@ async def _plan(admin: Admin, options: argparse.Namespace) -> int:
     print(json.dumps(files.to_json(changed)))
     note(
         f"{count_of(len(changed), 'partition')} of {len(current)} change, {count_of(moves, 'replica')} are copied. "
-        "Keep this, and begin with: strandline reassign start FILE"
+        "Save the output in a file, and begin with: strandline reassign start FILE"
     )
     return DONE
 
@@ -98,4 +112,4 @@ def _ids(text: str | None) -> list[int]:
     try:
         return [int(part) for part in (text or "").split(",") if part.strip()]
     except ValueError as error:
-        raise usage(f"{text} names no brokers: write 1,2,3") from error
+        raise usage(f"{text} is not a list of brokers: write 1,2,3") from error

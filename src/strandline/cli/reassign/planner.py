@@ -1,11 +1,11 @@
-"""Which brokers hold a topic's partitions after a reassignment: balanced, over racks, with as few moves as possible.
-
-Rules, the first is the strongest:
-1. A partition has as many replicas as asked for, on different brokers, all of them among the target brokers.
+"""Chooses the replicas of partitions for a reassignment: balanced over brokers and racks, with as few moves as
+possible. Rules, in the order of their priority:
+1. A partition has the requested number of replicas, on different brokers, all of them among the target brokers.
 2. Replicas of a partition are in different racks, as long as there are enough racks.
-3. A replica that may stay stays, unless its broker has at least two more than another that could hold it.
-4. A new replica goes to the broker with the fewest replicas, the lowest id first.
-5. Leaders (the first replicas) are spread evenly; a leader that stays a replica is kept where that is even enough.
+3. A replica is moved only if it must be, or if its broker has at least two replicas more than another broker that could
+   have it.
+4. A new replica goes to the broker with the fewest replicas; among equals, to the one with the lowest id.
+5. Leaders (the first replicas) are spread evenly. A leader whose replica stays is kept if the result is still even.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plan(
             chosen[each].append(node)
             load[node] += 1
     while _move_one(chosen, load, racks):
-        pass  # each move lessens the sum of squares of the loads, so this ends
+        pass  # each move reduces the sum of the squares of the loads, so the loop ends
     return _spread_leaders(chosen, current)
 
 

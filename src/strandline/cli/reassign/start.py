@@ -1,4 +1,4 @@
-"""`strandline reassign start`: begins a reassignment, throttled if asked, and waits for it."""
+"""`strandline reassign start`: begins a reassignment, with a throttle if one is given, and waits for its end."""
 
 from __future__ import annotations
 
@@ -28,15 +28,20 @@ _LOOK_AGAIN_S: Final = 0.2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Begins the reassignment of a file and waits until it is done. Ctrl-C leaves it running: `reassign status` "
-        "shows it, `start` with the same file resumes the waiting, `cancel` takes it back."
+        "Begins the reassignment of a file and waits until it is done. Ctrl-C ends the waiting and not the "
+        "reassignment: `reassign status` shows it, `start` with the same file waits again, and `cancel` cancels it."
     )
     parser.add_argument("file", metavar="FILE", help="Kafka's JSON, as `reassign plan` prints it; - is stdin")
     parser.add_argument(
-        "--throttle", type=whole_number, metavar="BYTES/S", help="of each broker, for these replicas only"
+        "--throttle",
+        type=whole_number,
+        metavar="BYTES/S",
+        help="the throttle of each broker in bytes a second, for these replicas only",
     )
     parser.add_argument(
-        "--no-wait", action="store_true", help="only begin it; `reassign verify` ends the throttle"
+        "--no-wait",
+        action="store_true",
+        help="do not wait for the end; then `reassign verify` removes the throttle",
     )
     add_yes(parser)
     add_connection(parser)
@@ -51,8 +56,7 @@ def call(options: argparse.Namespace) -> int:
 async def _replicas_of(
     admin: Admin, wanted: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Returns the present replicas. A broker may not have heard yet of a topic that was just made: it is asked
-    again."""
+    """Returns the present replicas. A broker may not know a new topic yet, so it is asked again."""
     for looks_left in reversed(range(_LOOKS)):
         known = {topic.name: topic for topic in await admin.describe_all_topics()}
         missing = [
@@ -94,5 +98,9 @@ async def _start(admin: Admin, options: argparse.Namespace) -> int:
     if options.json:
         print_json({"partitions": len(changed), "moves": moves, "done": is_done})
     else:
-        print("done" if is_done else "begun; `strandline reassign verify FILE` says when it is done")
+        print(
+            "done"
+            if is_done
+            else "the reassignment has begun; `strandline reassign verify FILE` says when it is done"
+        )
     return DONE

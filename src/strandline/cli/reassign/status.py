@@ -1,4 +1,4 @@
-"""`strandline reassign status`: what is being moved."""
+"""`strandline reassign status`: shows the partitions that are being moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replication throttles of a reassignment (KIP-73): set for its replicas alone, and taken away at its end."""
+"""Replication throttles of a reassignment (KIP-73). They are set only for its replicas, and removed at its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from strandline.client import Admin
 
 _RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-# Every replica of a topic.
+# Stands for every replica of a topic.
 _ALL: Final = "*"
 _REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
@@ -39,7 +39,7 @@ async def set_throttles(
         for node in sorted(nodes)
     }
     for topic in sorted(leaders):
-        # Those of another reassignment of the topic stay.
+        # Throttled replicas of another reassignment of the topic stay throttled.
         both = [
             [*kept, *(each for each in own if each not in kept)]
             for kept, own in zip(before[topic], (leaders[topic], followers[topic]), strict=True)
@@ -53,8 +53,8 @@ async def set_throttles(
 
 
 async def remove_throttles(admin: Admin, partitions: Iterable[TopicPartition]) -> None:
-    """Takes the throttles of these partitions away. Those of others stay, and so do the rates of brokers that have such
-    partitions: another reassignment may be under way."""
+    """Removes the throttles of these partitions. Throttles of other partitions stay, and so do the rates of brokers
+    that have such partitions, because another reassignment may be in progress."""
     from strandline.client.admin.configs import ConfigChange, ConfigResource, Operation
 
     own: dict[str, set[str]] = {}
@@ -79,7 +79,7 @@ async def remove_throttles(admin: Admin, partitions: Iterable[TopicPartition]) -
     }
     if rates:
         await admin.alter_configs(rates)
-    # The lists last: if the rates could not be taken away, another `verify` finds them by the lists.
+    # The lists are removed last: if removing the rates fails, another `verify` finds them by the lists.
     lists_of_topics = {
         ConfigResource.topic(topic): [
             ConfigChange(name=key, value=",".join(entries))
@@ -94,7 +94,7 @@ async def remove_throttles(admin: Admin, partitions: Iterable[TopicPartition]) -
 
 
 async def _throttled(admin: Admin, topics: Iterable[str]) -> dict[str, list[list[str]]]:
-    """Returns the throttled replicas of topics, as PARTITION:BROKER: those of leaders, those of followers."""
+    """Returns the throttled replicas of topics as PARTITION:BROKER, first those of leaders, then those of followers."""
     from strandline.client.admin.configs import ConfigResource
 
     names = sorted(topics)
@@ -113,7 +113,7 @@ async def _throttled(admin: Admin, topics: Iterable[str]) -> dict[str, list[list
 
 
 def _is_of(entry: str, numbers: set[str]) -> bool:
-    """True for a replica of one of these partitions; not for `*`, which somebody has set by hand."""
+    """True for a replica of one of these partitions; False for `*`, which was set by hand."""
     return entry.partition(":")[0] in numbers
 
 

@@ -1,4 +1,4 @@
-"""`strandline reassign verify`: whether a reassignment is done; if so its throttles go."""
+"""`strandline reassign verify`: checks whether a reassignment is done, and then removes its throttles."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Compares a file with the cluster. Ends with 0 if every partition is where the file says, and takes throttles "
-        "away then; with 1 if not."
+        "Compares a file with the cluster. If every partition has the replicas of the file, the throttles are "
+        "removed, and the exit code is 0; otherwise it is 1."
     )
-    parser.add_argument("file", metavar="FILE", help="the JSON that the reassignment began with; - is stdin")
-    parser.add_argument("--preserve-throttles", action="store_true", help="leave throttles as they are")
+    parser.add_argument("file", metavar="FILE", help="the JSON file of `reassign start`; - is stdin")
+    parser.add_argument("--preserve-throttles", action="store_true", help="do not remove throttles")
     add_connection(parser)
     add_json(
         parser,

@@ -1,4 +1,4 @@
-"""Waits for reassignments, with a bar that says how far the copies are."""
+"""Waits for reassignments, with a bar that shows the progress of the copies."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ async def wait_until_done(admin: Admin, partitions: list[TopicPartition]) -> Non
 async def _bytes(
     admin: Admin, partitions: list[TopicPartition], adding: dict[TopicPartition, tuple[int, ...]]
 ) -> tuple[int, int]:
-    """How many bytes the new replicas will have in all, and how many are missing, by the sizes on disk."""
+    """Returns the bytes that the new replicas will have in all, and the missing bytes, by the sizes on disk."""
     from strandline.client.errors import KafkaError
 
     try:
         described = await admin.describe_log_dirs(topics=sorted({each.topic for each in partitions}))
     except KafkaError:
-        return 0, 0  # a broker is away: the bar waits, and the loop goes on
+        return 0, 0  # a broker is away: the bar stands still, and the loop goes on
     sizes: dict[int, dict[TopicPartition, int]] = {}
     for node_id, directories in described.items():
         for directory in directories:

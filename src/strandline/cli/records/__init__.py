@@ -1,1 +1,1 @@
-"""`strandline produce` and `strandline consume`: records from lines, files and JSON rows, and back."""
+"""`strandline produce` and `strandline consume`: write records from lines, files and JSON rows, and print them."""

@@ -1,4 +1,4 @@
-"""`strandline consume`: records of a topic, as lines, in a format of one's own, or as JSON rows."""
+"""`strandline consume`: prints the records of a topic as lines, in a chosen format, or as JSON rows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from strandline.client import Consumer
     from strandline.client.consumer.record_decoder import ConsumerRecord
 
-# Records of one poll: enough for the work per poll not to count, few enough for output to flow.
+# The records of one poll: enough that the work per poll does not matter, and few enough that output appears steadily.
 _POLL_RECORDS: Final = 10_000
 _POLL_SECONDS: Final = 0.5
 _SETTINGS: Final = {
     "enable.auto.commit": "false",
     "allow.auto.create.topics": "false",
-    # Large enough for few requests, small enough for memory to be used again instead of asked for.
+    # Large enough for few requests, small enough that memory is reused instead of allocated again.
     "max.partition.fetch.bytes": "2097152",
     "fetch.max.bytes": "8388608",
 }
@@ -49,35 +49,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="start",
         metavar="WHERE",
-        help="beginning, end, an offset, or a time (2026-01-31T12:00:00Z, 15m for 15 minutes ago)",
+        help="where to begin: beginning, end, an offset, or a time (2026-01-31T12:00:00Z, 15m for 15 minutes ago)",
     )
     parser.add_argument(
         "--from-beginning", dest="start", action="store_const", const="beginning", help="all records"
     )
     parser.add_argument(
-        "--tail", type=whole_number, metavar="COUNT", help="begin so many before the end of each partition"
+        "--tail",
+        type=whole_number,
+        metavar="COUNT",
+        help="begin this number of offsets before the end of each partition",
     )
-    parser.add_argument("--to-offset", type=whole_number, metavar="OFFSET", help="end before this offset")
+    parser.add_argument("--to-offset", type=whole_number, metavar="OFFSET", help="stop before this offset")
     parser.add_argument(
-        "--until", type=timestamp_ms, metavar="TIME", help="end at the first record at or after a time"
-    )
-    parser.add_argument(
-        "--exit", "-e", action="store_true", help="end where the topic ends now (from its beginning)"
-    )
-    parser.add_argument(
-        "--partitions", "-p", type=partition_list, metavar="LIST", help="only these, as 0,2 or 0-3"
+        "--until", type=timestamp_ms, metavar="TIME", help="stop at the first record at or after this time"
     )
     parser.add_argument(
-        "--max", "-n", type=whole_number, metavar="COUNT", help="end after so many were printed"
+        "--exit",
+        "-e",
+        action="store_true",
+        help="stop at the present end of the topic; without --from it begins at the beginning",
+    )
+    parser.add_argument(
+        "--partitions",
+        "-p",
+        type=partition_list,
+        metavar="LIST",
+        help="read only these partitions, as 0,2 or 0-3",
+    )
+    parser.add_argument(
+        "--max", "-n", type=whole_number, metavar="COUNT", help="stop after this number of printed records"
     )
     parser.add_argument(
         "--group",
         "-g",
         metavar="GROUP",
-        help="as a member of this group; offsets are committed after printing",
+        help="read as a member of this group; offsets are committed after the records were printed",
     )
-    parser.add_argument("--committed", action="store_true", help="no records of open or aborted transactions")
-    add_preset(parser, "settings of a consumer that belong together; commits stay those of this command")
+    parser.add_argument(
+        "--committed", action="store_true", help="leave out records of open or aborted transactions"
+    )
+    add_preset(parser, "a group of consumer settings; commits stay as this command makes them")
     add_registry_option(parser, is_optional=True)
     add_grep(parser)
     form = parser.add_mutually_exclusive_group()
@@ -87,8 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="%%t topic %%p partition %%o offset %%T time %%k key %%v value %%h headers",
     )
-    form.add_argument("--keys", action="store_true", help="key, a tab, value")
-    form.add_argument("--raw", action="store_true", help="values as they are, nothing between them")
+    form.add_argument("--keys", action="store_true", help="print the key, a tab and the value")
+    form.add_argument(
+        "--raw", action="store_true", help="print the bytes of values, without anything between them"
+    )
     add_connection(parser)
     add_json(parser, SHAPE, lines=True)
 
@@ -98,10 +112,13 @@ def call(options: argparse.Namespace) -> int:
         options.partitions or options.tail or options.to_offset or options.until
     ):
         raise usage(
-            "--group begins where the group is: leave out --partitions, --tail, --to-offset and --until"
+            "--group begins at the committed offsets of the group: leave out --partitions, --tail, --to-offset and "
+            "--until"
         )
     if options.group is not None and options.start not in (None, "beginning", "end"):
-        raise usage("--group with --from takes beginning or end, for partitions without a committed offset")
+        raise usage(
+            "with --group, --from must be beginning or end, and is for partitions without a committed offset"
+        )
     if options.json and (options.format or options.keys or options.raw):
         raise usage("--json prints rows: leave out --format, --keys and --raw")
     options.range = range_of(options)
@@ -154,7 +171,7 @@ async def _check_topic(admin: Any, options: argparse.Namespace) -> int:
 
 
 async def _print(consumer: Consumer, options: argparse.Namespace, ends: dict[Any, int] | None) -> int:
-    """Prints until the end, if there is one. `ends` are offsets by partition; None for a group, or for no end."""
+    """Prints records until the end. `ends` are offsets by partition; None for a group, or if there is no end."""
     reading: ReadRange = options.range
     write, left = sys.stdout.buffer.write, options.max
     if sys.stderr.isatty() and not reading.has_end and left is None:
@@ -179,7 +196,7 @@ async def _print(consumer: Consumer, options: argparse.Namespace, ends: dict[Any
 
 
 def _after(shown: list[ConsumerRecord]) -> dict[TopicPartition, int]:
-    """Returns the offsets after the records that were printed; those of the poll that were not come again."""
+    """Returns the offsets after the printed records. Records of the poll that were not printed are read again."""
     from strandline.base.ids import TopicPartition
 
     return {TopicPartition(each.topic, each.partition): each.offset + 1 for each in shown}

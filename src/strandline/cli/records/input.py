@@ -1,4 +1,4 @@
-"""Bytes from a file, a pipe or a terminal, without holding up what else the loop does."""
+"""Reads bytes from a file, a pipe or a terminal without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _readable(descriptor: int) -> None:
     try:
         loop.add_reader(descriptor, on_ready)
     except PermissionError:
-        return  # epoll takes no such file, such as /dev/null: reading it does not block
+        return  # epoll does not support this file, such as /dev/null; reading it does not block
     try:
         await ready
     finally:
@@ -46,7 +46,9 @@ async def lines_of(descriptor: int, delimiter: bytes = b"\n") -> AsyncIterator[l
     rest: list[bytes] = []
     async for data in chunks_of(descriptor):
         if delimiter not in data:
-            rest.append(data)  # joined once: a long line costs no more than its length
+            rest.append(
+                data
+            )  # the parts are joined only once, so that the time for a long line is proportional to its length
             continue
         lines = (b"".join(rest) + data).split(delimiter) if rest else data.split(delimiter)
         last = lines.pop()

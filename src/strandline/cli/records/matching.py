@@ -1,4 +1,4 @@
-"""`--grep`: which records are printed."""
+"""`--grep`: selects the records that are printed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ Matcher = Callable[[list["ConsumerRecord"]], list["ConsumerRecord"]]
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
 _UNCLEAR = frozenset("{}[]\\|()")
 _ESCAPED = frozenset(b"\\.+*?()|[]{}^$-&~# ")
-# So many batches are looked through before it is judged whether that pays.
+# After this number of batches it is decided whether looking through batches saves time.
 _TRIALS = 32
 
 
 def add_grep(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--grep", metavar="REGEX", help="only records whose key, value or a header matches")
-    parser.add_argument("--grep-key", metavar="REGEX", help="only records whose key matches")
-    parser.add_argument("--grep-value", metavar="REGEX", help="only records whose value matches")
     parser.add_argument(
-        "--grep-header", metavar="REGEX", help="only records with a header KEY=VALUE that matches"
+        "--grep", metavar="REGEX", help="print only records whose key, value or a header matches"
     )
-    parser.add_argument("--ignore-case", "-i", action="store_true", help="upper and lower case are the same")
-    parser.add_argument("--invert", action="store_true", help="only records that do not match")
+    parser.add_argument("--grep-key", metavar="REGEX", help="print only records whose key matches")
+    parser.add_argument("--grep-value", metavar="REGEX", help="print only records whose value matches")
+    parser.add_argument(
+        "--grep-header", metavar="REGEX", help="print only records with a header KEY=VALUE that matches"
+    )
+    parser.add_argument("--ignore-case", "-i", action="store_true", help="ignore case")
+    parser.add_argument("--invert", action="store_true", help="print only records that do not match")
 
 
 def matcher_of(options: argparse.Namespace) -> Matcher:
@@ -60,15 +62,13 @@ def matcher_of(options: argparse.Namespace) -> Matcher:
 
 def batch_filter_of(options: argparse.Namespace) -> Callable[[bytes], bool] | None:
     """Returns a function that is false for the bytes of a batch in which no record can match; None if that cannot be
-    said.
-
-    To look through a batch's bytes costs a hundredth of what its records cost.
+    decided from the bytes. Looking through the bytes of a batch costs a hundredth of decoding its records.
     """
     patterns = [options.grep, options.grep_key, options.grep_value, options.grep_header]
     parts = [part for pattern in patterns if pattern is not None for part in _required(pattern)]
     if options.invert or not parts:
         return None
-    # RE2 looks for a text at the speed of memory, which `in` and `re` are far from.
+    # RE2 searches at the speed of memory; `in` and `re` are much slower.
     import re2
 
     flags = b"(?i)" if options.ignore_case else b""
@@ -77,13 +77,13 @@ def batch_filter_of(options: argparse.Namespace) -> Callable[[bytes], bool] | No
 
 
 def _escaped(part: bytes) -> bytes:
-    """Returns the part for RE2, which reads UTF-8: bytes that are not ASCII are whole characters, and stand as they
-    are."""
+    """Returns a text escaped for RE2. RE2 reads UTF-8, so non-ASCII characters need no escaping."""
     return b"".join(b"\\" + bytes((byte,)) if byte in _ESCAPED else bytes((byte,)) for byte in part)
 
 
 def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-    """Returns the same function, until it has let most batches pass: then they are better read at once."""
+    """Returns the same function. After it has accepted most batches, it accepts all: then decoding them directly is
+    faster."""
     passed = refused = 0
 
     def judged(body: bytes) -> bool:
@@ -99,7 +99,7 @@ def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool
 
 
 def _required(pattern: str) -> list[bytes]:
-    """Returns texts that every match of a pattern has in it. None are found in patterns with alternatives, classes or
+    """Returns texts that every match of a pattern contains. There are none for patterns with alternatives, classes or
     groups.
 
     A header is matched as KEY=VALUE, and its two sides lie apart in a batch: texts are cut at the sign.
@@ -113,15 +113,15 @@ def _required(pattern: str) -> list[bytes]:
 
 
 def _test(pattern: str, ignore_case: bool) -> Callable[[bytes], object]:
-    """Returns a function that is true for bytes that match. A pattern without special characters is looked for as it
-    is."""
+    """Returns a function that is true for bytes that match. A pattern without special characters is searched for as
+    plain text."""
     text = pattern.encode()
     if not ignore_case and not _SPECIAL.intersection(pattern):
         return lambda data: text in data
     try:
         return re.compile(text, re.IGNORECASE if ignore_case else 0).search
     except re.error as error:
-        raise usage(f"{pattern} is no regular expression: {error}") from error
+        raise usage(f"{pattern} is not a regular expression: {error}") from error
 
 
 def _keys(test: Callable[[bytes], object]) -> Matcher:

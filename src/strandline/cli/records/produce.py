@@ -1,4 +1,4 @@
-"""`strandline produce`: records from lines, whole files or JSON rows."""
+"""`strandline produce`: writes records from lines, whole files or JSON rows."""
 
 from __future__ import annotations
 
@@ -25,29 +25,33 @@ if TYPE_CHECKING:
     from strandline.client import Producer
     from strandline.client.producer.batch import RecordPromise
 
-# So many records may wait for their acknowledgement; more would only fill memory.
+# The most records that wait for their acknowledgement; more would only fill memory.
 _PENDING_MAX: Final = 50_000
 _FAILURES_NAMED_MAX: Final = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Sends records to a topic: each line of the files, or of stdin, is one. Ends with 1 if a record was not "
-        "acknowledged, and says which lines were."
+        "Sends records to a topic: each line of the files, or of stdin, is a record. If a record was not "
+        "acknowledged, the exit code is 1 and the acknowledged lines are named."
     )
-    parser.add_argument("topic", metavar="TOPIC", help="the topic; brokers create it if they may")
-    parser.add_argument("file", nargs="*", metavar="FILE", help="read these instead of stdin; - is stdin")
+    parser.add_argument(
+        "topic", metavar="TOPIC", help="the topic; brokers create it if auto.create.topics.enable is true"
+    )
+    parser.add_argument(
+        "file", nargs="*", metavar="FILE", help="the files to read instead of stdin; - is stdin"
+    )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(
-        "--from-json", action="store_true", help="each line is a row as `consume --json` prints it"
+        "--from-json", action="store_true", help="each line is a JSON row, as `consume --json` prints it"
     )
-    kind.add_argument("--whole", action="store_true", help="each file is one record, whatever its bytes are")
+    kind.add_argument("--whole", action="store_true", help="each whole file is one record")
     parser.add_argument(
-        "--key-separator", "-K", metavar="TEXT", help="a line is key, TEXT, value; \\t is a tab"
+        "--key-separator", "-K", metavar="TEXT", help="the text between key and value in a line; \\t is a tab"
     )
     parser.add_argument("--key", "-k", metavar="KEY", help="the key of every record")
     parser.add_argument(
-        "--delimiter", "-D", default="\\n", metavar="TEXT", help="between records (default: \\n)"
+        "--delimiter", "-D", default="\\n", metavar="TEXT", help="the text between records (default: \\n)"
     )
     parser.add_argument(
         "--header",
@@ -55,42 +59,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="of every record; may be repeated",
-    )
-    parser.add_argument("--null", metavar="TEXT", help="a key or value that is TEXT is null: a tombstone")
-    parser.add_argument("--tombstone", action="store_true", help="send one record with --key and no value")
-    parser.add_argument("--partition", "-p", type=offset, metavar="N", help="to this partition")
-    parser.add_argument(
-        "--keep-partitions", action="store_true", help="with --from-json: to each row's partition"
-    )
-    parser.add_argument("--acks", choices=("0", "1", "all"), help="who must have a record (default: all)")
-    parser.add_argument(
-        "--compression", choices=("none", "gzip", "snappy", "lz4", "zstd"), help="of batches (default: none)"
-    )
-    add_preset(parser, "settings of a producer that belong together")
-    parser.add_argument(
-        "--keep-going", action="store_true", help="leave out lines that are no rows, and go on"
+        help="a header of every record; repeat it for several",
     )
     parser.add_argument(
-        "--schema",
-        metavar="FILE",
-        help="values are JSON, and are sent by this schema (.avsc, .json, .proto), which is registered first; `latest` "
-        "is the latest version of the subject",
-    )
-    parser.add_argument("--subject", metavar="NAME", help="with --schema (default: TOPIC-value)")
-    parser.add_argument(
-        "--type",
-        choices=("AVRO", "JSON", "PROTOBUF"),
-        help="of --schema (default: by the file's name, else AVRO)",
+        "--null", metavar="TEXT", help="a key or value that equals TEXT is null; a null value is a tombstone"
     )
     parser.add_argument(
-        "--reference",
-        action="append",
-        default=[],
-        metavar="NAME=SUBJECT:VERSION",
-        help="with --schema: a schema that it imports under a name",
+        "--tombstone", action="store_true", help="send one record with --key and without a value"
     )
-    add_registry_option(parser)
+    parser.add_argument(
+        "--partition", "-p", type=offset, metavar="N", help="send all records to this partition"
+    )
+    parser.add_argument(
+        "--keep-partitions", action="store_true", help="with --from-json: send each row to its own partition"
+    )
+    parser.add_argument(
+        "--acks",
+        choices=("0", "1", "all"),
+        help="the acks setting: which replicas must have a record (default: all)",
+    )
+    parser.add_argument(
+        "--compression",
+        choices=("none", "gzip", "snappy", "lz4", "zstd"),
+        help="the compression of batches (default: none)",
+    )
+    add_preset(parser, "a group of producer settings")
+    parser.add_argument("--keep-going", action="store_true", help="skip lines that are not valid, and go on")
+    _add_schema(parser)
     add_connection(parser)
     add_json(
         parser,
@@ -103,11 +98,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_schema(parser: argparse.ArgumentParser) -> None:
+    """Adds the options for a schema of the values."""
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="values are JSON and are encoded with the schema in this file (.avsc, .json, .proto), which is "
+        "registered first; `latest` stands for the latest version of the subject",
+    )
+    parser.add_argument("--subject", metavar="NAME", help="the subject of --schema (default: TOPIC-value)")
+    parser.add_argument(
+        "--type",
+        choices=("AVRO", "JSON", "PROTOBUF"),
+        help="the type of --schema (default: by the file's name, otherwise AVRO)",
+    )
+    parser.add_argument(
+        "--reference",
+        action="append",
+        default=[],
+        metavar="NAME=SUBJECT:VERSION",
+        help="a schema that --schema imports under a name; repeat it for several",
+    )
+    add_registry_option(parser)
+
+
 def call(options: argparse.Namespace) -> int:
     if options.tombstone and (options.key is None or options.file):
         raise usage("--tombstone needs --key, and takes no files")
     if options.keep_partitions and not options.from_json:
-        raise usage("--keep-partitions is for --from-json")
+        raise usage("--keep-partitions needs --from-json")
     if options.whole and not options.file:
         raise usage("--whole needs files")
     options.encode = _encoder(options)
@@ -130,7 +149,7 @@ def _encoder(options: argparse.Namespace) -> Callable[[bytes], bytes] | None:
 
 
 class Sending:
-    """Records under way, with the lines that they came from."""
+    """The records that are not acknowledged yet, with the lines that they came from."""
 
     def __init__(self, producer: Producer, topic: str) -> None:
         self._producer = producer
@@ -161,7 +180,7 @@ class Sending:
         self.failures.append((file, line, str(error)))
 
     async def settle(self, left_max: int = 0) -> None:
-        """Waits for acknowledgements until at most so many records are under way."""
+        """Waits for acknowledgements until at most this number of records is not acknowledged."""
         from strandline.client.errors import KafkaError
 
         while len(self._pending) > left_max:
@@ -191,7 +210,7 @@ async def _produce(options: argparse.Namespace) -> int:
     stopped: CommandError | None = None
     await with_admin(
         options, _connected, ("topics",)
-    )  # an address where nobody is costs seconds, not the timeout
+    )  # an address where no broker listens costs seconds and not the whole timeout
     async with Producer(settings) as producer:
         sending = Sending(producer, options.topic)
         try:
@@ -273,7 +292,7 @@ def _row(
     number: int,
     sending: Sending,
 ) -> Row | None:
-    """Returns the record of a line; None for a line to leave out."""
+    """Returns the record of a line; None for a line that is skipped."""
     try:
         if not options.from_json:
             return _encoded(options, _plain(options, line, headers))
@@ -307,7 +326,7 @@ def _plain(options: argparse.Namespace, line: bytes, headers: list[tuple[str, by
 
 
 def _encoded(options: argparse.Namespace, row: Row) -> Row:
-    """Returns the row with its value by the schema, if there is one. BadRow for a value that does not fit."""
+    """Returns the row, with its value encoded if there is a schema. Raises BadRow for a value that does not fit."""
     if options.encode is None or row.value is None:
         return row
     return row._replace(value=options.encode(row.value))

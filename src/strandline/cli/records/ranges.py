@@ -1,4 +1,4 @@
-"""Where `consume` begins and ends in each partition."""
+"""The offsets at which `consume` begins and ends in each partition."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from strandline.base.ids import TopicPartition
     from strandline.client import Consumer
 
-# Below this a number is an offset; above it is milliseconds, from 2001 on.
+# A smaller number is an offset, a larger one a time in milliseconds, from 2001 on.
 _OFFSETS_BELOW = 1_000_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRange:
-    """The part of a topic that is read; a field that is None says nothing."""
+    """The part of a topic that is read; a field that is None sets no limit."""
 
     is_from_beginning: bool = False
     start_offset: int | None = None
@@ -37,7 +37,7 @@ class ReadRange:
     async def assign(
         self, consumer: Consumer, topic: str, numbers: tuple[int, ...] | None
     ) -> dict[TopicPartition, int] | None:
-        """Assigns the partitions and moves to where reading begins; returns where it ends, None for nowhere."""
+        """Assigns the partitions and seeks to the start. Returns the end offsets; None if there is no end."""
         partitions = [
             each
             for each in await consumer.partitions_for(topic)
@@ -49,7 +49,7 @@ class ReadRange:
         starts = await self._starts(consumer, first, last)
         ends = await self._ends(consumer, last) if self.has_end else None
         for each in partitions:
-            # An offset that was deleted is none to wait for: reading begins where the log does.
+            # A deleted offset never comes: reading begins at the start of the log.
             consumer.seek(
                 each, max(starts[each], first[each]) if starts[each] <= last[each] else starts[each]
             )
@@ -76,7 +76,7 @@ class ReadRange:
         if self.end_ms is not None:
             ends = await _offsets_at(consumer, self.end_ms, last)
         if self.end_offset is not None:
-            # Without --exit an offset that is still to come is waited for.
+            # Without --exit the command waits for an offset that does not exist yet.
             ends = {
                 each: min(end, self.end_offset)
                 if self.stops_at_end or self.end_ms is not None
@@ -116,7 +116,7 @@ def range_of(options: argparse.Namespace) -> ReadRange:
     """Returns the range that the options describe."""
     start = options.start
     if options.tail is not None and start is not None:
-        raise usage("--tail and --from exclude one another")
+        raise usage("--tail and --from cannot be combined")
     offset, at_ms = None, None
     if start is not None and start not in ("beginning", "end"):
         number = natural(start)

@@ -1,4 +1,4 @@
-"""Records as bytes for stdout."""
+"""Writes records as bytes for stdout."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FIELDS: Final[dict[str, Callable[[ConsumerRecord], bytes]]] = {
 
 
 def renderer_of(options: argparse.Namespace) -> Renderer:
-    """Returns the form that the options ask for; values, one a line, without any. A null key or value is empty text
-    there."""
+    """Returns a function that formats a record as the options say. Without options it prints values, one on each line.
+    A null key or value is an empty text."""
     if options.json:
         return _rows
     if options.format is not None:
@@ -58,7 +58,7 @@ def _formatted(text: str) -> Renderer:
     for part in re.split(r"(%.)", unescaped, flags=re.DOTALL):
         if part.startswith("%"):
             if part[1:] not in _FIELDS:
-                raise usage(f"--format: {part} is none of {' '.join('%' + each for each in _FIELDS)}")
+                raise usage(f"--format: {part} is not one of {' '.join('%' + each for each in _FIELDS)}")
             parts.append(_FIELDS[part[1:]])
         elif part:
             parts.append(part.encode())

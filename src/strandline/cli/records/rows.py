@@ -1,4 +1,4 @@
-"""A record as a JSON row, and back: `produce --from-json` takes what `consume --json` prints.
+"""Converts records to JSON rows and back: `produce --from-json` reads the output of `consume --json`.
 
 Keys and values are text where they are UTF-8; other bytes are in `key_base64` and `value_base64`. A missing or null
 value is a tombstone. Headers are a list, because a key may come twice.
@@ -36,11 +36,11 @@ class Row(NamedTuple):
 
 
 class BadRow(ValueError):
-    """The text is no row; the message says why."""
+    """The text is not a valid row; the message says why."""
 
 
 def to_row(record: ConsumerRecord) -> dict[str, Any]:
-    """Returns a record as an object for JSON."""
+    """Returns a record as an object that JSON can have."""
     row: dict[str, Any] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -76,18 +76,18 @@ def _header(name: str, value: bytes | None) -> dict[str, Any]:
 
 
 def from_row(line: bytes | str) -> Row:
-    """Returns the record that a row describes; BadRow if it describes none."""
+    """Returns the record that a row describes. Raises BadRow if the row is not valid."""
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise BadRow(f"no JSON: {error}") from error
+        raise BadRow(f"not JSON: {error}") from error
     if not isinstance(row, dict):
-        raise BadRow("no JSON object")
+        raise BadRow("not a JSON object")
     partition, timestamp = row.get("partition"), row.get("timestamp")
     for name, number in (("partition", partition), ("timestamp", timestamp)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
             raise BadRow(f"{name} is {number!r}, not a whole number")
-    # Records without a time have -1; the producer gives them the time of now.
+    # Records without a time have -1; the producer gives them the present time.
     timestamp_ms = timestamp if timestamp is not None and timestamp >= 0 else None
     return Row(_get(row, "key"), _get(row, "value"), _headers(row.get("headers")), partition, timestamp_ms)
 
@@ -98,7 +98,7 @@ def _get(row: dict[str, Any], name: str) -> bytes | None:
         try:
             return b64decode(encoded, validate=True)
         except (ValueError, TypeError) as error:
-            raise BadRow(f"{name}_base64 is no base64: {error}") from error
+            raise BadRow(f"{name}_base64 is not base64: {error}") from error
     value = row.get(name)
     if value is None:
         return None
@@ -116,5 +116,5 @@ def _headers(found: Any) -> list[tuple[str, bytes | None]]:
     if not isinstance(found, list) or not all(
         isinstance(each, dict) and isinstance(each.get("key"), str) for each in found
     ):
-        raise BadRow('headers are to be a list of {"key": ..., "value": ...}')
+        raise BadRow('headers must be a list of {"key": ..., "value": ...}')
     return [(each["key"], _get(each, "value")) for each in found]

@@ -1,4 +1,4 @@
-"""`consume --registry`: values with a schema of the registry become JSON text."""
+"""`consume --registry`: converts values with a schema of the registry to JSON text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strandline.serde.registry.schemas import AVRO, JSON
 if TYPE_CHECKING:
     from strandline.client.consumer.record_decoder import ConsumerRecord
 
-Decode = Callable[[bytes, int], bytes]  # the data, and where the value begins in it; JSON text
+Decode = Callable[[bytes, int], bytes]  # from the data and the position of the value in it, to JSON text
 
 
 class SchemaReader:
-    """Looks each schema up once. Bytes without a schema stay as they are; so do those that do not decode, and the
-    first of them for each schema is told."""
+    """Looks each schema up once. Bytes without a schema are returned unchanged, and so are bytes that cannot be
+    decoded; the first of these for each schema is reported."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._registry = registry_client(options)
@@ -44,7 +44,7 @@ class SchemaReader:
         except NotFramed:
             return data
         if in_header is None and frame.guid is not None:
-            return data  # a GUID has its place in the header
+            return data  # a GUID is in the header
         key = framed[: frame.size] if in_header is None else framed
         if key not in self._decoders:
             self._decoders[key] = self._decoder(frame, framed)
@@ -59,7 +59,8 @@ class SchemaReader:
         return data
 
     def _decoder(self, frame: Frame, framed: bytes) -> Decode | None:
-        """Returns the function that reads values of a schema; None if the registry has none, which is told."""
+        """Returns the function that reads values of a schema; None if the registry does not have the schema, which is
+        reported."""
         try:
             found = registry_result(self._registry, lambda each: _schema(each, frame))
             return _decode_function(found, frame, framed[frame.size :])
@@ -97,8 +98,7 @@ def _decode_function(found: Any, frame: Frame, after: bytes) -> Decode:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value that JSON has no type for: bytes as Avro's own JSON has them, times by ISO 8601, others as
-    text."""
+    """Returns a value for which JSON has no type: bytes as in Avro's own JSON, times as ISO 8601, others as text."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     isoformat = getattr(value, "isoformat", None)

@@ -1,4 +1,4 @@
-"""`produce --schema`: JSON text becomes values with a schema of the registry."""
+"""`produce --schema`: converts JSON text to values with a schema of the registry."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Encode = Callable[[bytes], bytes]
 
 
 def schema_writer(options: argparse.Namespace) -> Encode:
-    """Encodes a line of JSON, with the id of the schema in front. BadRow for one that does not fit; raises Refused if
-    the registry has no such schema, or does not take it.
-
-    `--schema latest` is the latest version of the subject; anything else is a file, which is registered.
+    """Returns a function that encodes a line of JSON with the id of the schema in front; it raises BadRow for a line
+    that does not fit. Raises Refused if the registry does not have the schema, or refuses it. `--schema latest` is the
+    latest version of the subject; anything else is a file, whose schema is registered.
     """
     subject = options.subject or f"{options.topic}-value"
     registry = registry_client(options)
@@ -44,7 +43,7 @@ def schema_writer(options: argparse.Namespace) -> Encode:
             return encode(line)
         except BadRow:
             raise
-        except (ValueError, TypeError) as error:  # no JSON, or nothing that fits
+        except (ValueError, TypeError) as error:  # not JSON, or a value that does not fit
             raise BadRow(f"the value does not fit the schema {found.id}: {error}") from error
 
     return framed
@@ -86,7 +85,7 @@ def _avro(found: RegisteredSchema, prefix: bytes) -> Encode:
 
 
 def _value(value: Any, schema: Any, names: dict[str, Any]) -> Any:
-    """Returns a value of JSON as its Avro type wants it: bytes, decimals and times are text in JSON."""
+    """Returns a JSON value in its Avro type: bytes, decimals and times are text in JSON."""
     if isinstance(schema, str):
         schema = names.get(schema, {"type": schema})
     if isinstance(schema, list):
@@ -99,7 +98,7 @@ def _value(value: Any, schema: Any, names: dict[str, Any]) -> Any:
         try:
             return Decimal(value)
         except InvalidOperation:
-            raise BadRow(f"{value!r} is no decimal number") from None
+            raise BadRow(f"{value!r} is not a decimal number") from None
     if isinstance(value, str) and "timestamp" in logical:
         return datetime.fromisoformat(value)
     if isinstance(value, str) and kind in ("bytes", "fixed"):

@@ -1,1 +1,1 @@
-"""`strandline schemas`: the schemas of a registry, for people."""
+"""`strandline schemas`: shows and changes the schemas of a registry."""

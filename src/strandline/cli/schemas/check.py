@@ -1,4 +1,4 @@
-"""`strandline schemas check`: may a schema be registered, and does it read the data that is there?"""
+"""`strandline schemas check`: checks whether a schema may be registered, and whether it can decode existing data."""
 
 from __future__ import annotations
 
@@ -21,21 +21,27 @@ from strandline.cli.schemas.connection import (
     read_schema,
 )
 
-_SHOWN_MAX: Final = 5  # records that cannot be decoded
+_SHOWN_MAX: Final = 5  # the most undecodable records that are shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Asks the registry whether the schema in a file may follow the versions of a subject. With --topic it also "
-        "reads the newest records of a topic and decodes them with the new schema: a verdict from the data itself."
+        "Asks the registry whether the schema in a file is compatible with the versions of a subject. With --topic "
+        "it also decodes the newest records of a topic with the new schema, which checks the data itself."
     )
     parser.add_argument("subject", metavar="SUBJECT")
     add_schema_options(parser)
-    parser.add_argument("--topic", metavar="TOPIC", help="decode the newest records of this topic as well")
+    parser.add_argument("--topic", metavar="TOPIC", help="decode the newest records of this topic too")
     parser.add_argument(
-        "--records", type=count, default=1000, metavar="COUNT", help="of each partition (default: 1000)"
+        "--records",
+        type=count,
+        default=1000,
+        metavar="COUNT",
+        help="the number of newest records of each partition (default: 1000)",
     )
-    parser.add_argument("--keys", action="store_true", help="the schema is of the records' keys")
+    parser.add_argument(
+        "--keys", action="store_true", help="decode the keys of the records and not their values"
+    )
     add_json(parser, {"compatible": "flag", "messages": ["text"], "records?": {"<field>": "any"}})
     add_registry_option(parser)
     add_connection(parser)

@@ -1,4 +1,4 @@
-"""Asks a schema registry, and says in a sentence what went wrong."""
+"""Sends requests to a schema registry, and reports errors as sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TYPES: Final = {".avsc": "AVRO", ".json": "JSON", ".proto": "PROTOBUF"}
 
 
 class Refused(Exception):
-    """The registry refused, or could not be asked; `code` is the exit code."""
+    """The registry refused the request or cannot be reached; `code` is the exit code."""
 
     def __init__(self, message: str, code: int = FAILED) -> None:
         super().__init__(message)
@@ -29,37 +29,40 @@ class Refused(Exception):
 
 
 def add_registry_option(parser: argparse.ArgumentParser, *, is_optional: bool = False) -> None:
-    """`is_optional` is for commands that ask a registry only if they are told to."""
+    """Adds the options that name the registry. `is_optional` is for commands that use a registry only if one is
+    given."""
     parser.add_argument(
         "--registry",
         default=None if is_optional else DEFAULT_URL,
         metavar="URL",
-        help="the schema registry: values that have a schema are decoded and printed as JSON"
+        help="the schema registry; values with a schema are decoded and printed as JSON"
         if is_optional
         else f"the schema registry (default: {DEFAULT_URL})",
     )
     parser.add_argument(
         "--registry-config",
         metavar="FILE",
-        help="how to reach it, in a .properties file: basic.auth.user.info=NAME:PASSWORD, ssl.truststore.location "
-        "and other ssl.* settings, as Confluent names them",
+        help="a .properties file with settings for the registry: basic.auth.user.info=NAME:PASSWORD, "
+        "ssl.truststore.location and other ssl.* settings, with Confluent's names",
     )
 
 
 def add_schema_options(parser: argparse.ArgumentParser) -> None:
-    """A schema in a file, with what it imports."""
+    """Adds the options for a schema in a file and its imports."""
     parser.add_argument(
-        "file", metavar="FILE", help="the schema: .avsc, .json or .proto; - is standard input"
+        "file", metavar="FILE", help="the file of the schema: .avsc, .json or .proto; - is stdin"
     )
     parser.add_argument(
-        "--type", choices=("AVRO", "JSON", "PROTOBUF"), help="(default: by the file's name, else AVRO)"
+        "--type",
+        choices=("AVRO", "JSON", "PROTOBUF"),
+        help="the type of the schema (default: by the file's name, otherwise AVRO)",
     )
     parser.add_argument(
         "--reference",
         action="append",
         default=[],
         metavar="NAME=SUBJECT:VERSION",
-        help="a schema that this one imports under a name",
+        help="a schema that this one imports under a name; repeat it for several",
     )
 
 
@@ -128,8 +131,8 @@ def registry_client(options: argparse.Namespace) -> SchemaRegistry:
 
 
 def registry_result(registry: SchemaRegistry, call: Callable[[SchemaRegistry], Any]) -> Any:
-    """Returns the result of a call. Raises Refused if the registry refuses or does not respond, SerdeError if it has
-    not what was asked for."""
+    """Returns the result of a call. Raises Refused if the registry refuses or does not respond, SerdeError if the
+    registry does not have the requested schema."""
     from strandline.ports.tls import TlsError
     from strandline.serde.errors import RegistryUnavailable, SchemaRegistryError
 
@@ -151,7 +154,7 @@ def fail(error: Refused) -> int:
 
 
 def pretty(type: str, text: str) -> str:
-    """Returns a schema with one attribute a line."""
+    """Returns the text of a schema with one attribute on each line."""
     if type == "PROTOBUF":
         return text.rstrip()
     try:

@@ -15,14 +15,14 @@ from strandline.cli.schemas.diff import parse
 from strandline.client.sync import Consumer
 from strandline.registry.formats.parsed import InvalidSchema, ParsedSchema
 
-_HEADER_BYTES: Final = 5  # a zero, and an id
+_HEADER_BYTES: Final = 5  # a zero byte and an id of four bytes
 _POLL_SECONDS: Final = 2.0
 
 
 def decode_newest(
     options: argparse.Namespace, schema: dict[str, Any], progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
-    """How many of the newest records the schema decodes, and which ones it does not."""
+    """Returns the number of newest records that the schema decodes, and the records that it does not decode."""
     try:
         decoder = _decoder(options, parse(options, schema))
     except (InvalidSchema, ValueError) as error:
@@ -72,7 +72,7 @@ def _decode(
         if error.code != 4:
             raise
         result["skipped"] += 1
-    except Exception as error:  # whatever a decoder raises is the finding
+    except Exception as error:  # any error of a decoder is the result
         result["failed"].append(
             {
                 "partition": record.partition,
@@ -136,7 +136,7 @@ def _json_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
 
 
 def _protobuf_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
-    """Decodes with the message that a record's indexes name, in the new schema."""
+    """Returns a decoder that uses the message of the new schema that a record's indexes name."""
     from strandline.registry.formats.protobuf.messages import message_classes
 
     classes = message_classes(schema)
@@ -150,8 +150,8 @@ def _protobuf_decoder(schema: ParsedSchema) -> Callable[[int, bytes], None]:
 
 
 def message_indexes(data: bytes) -> tuple[tuple[int, ...], int]:
-    """Returns the path to the message's type, and where the message begins: zigzag varints, a single zero for the
-    first."""
+    """Returns the path to the message's type, and the position at which the message begins. The path is zigzag varints;
+    a single zero stands for the first message."""
     length, position = _varint(data, 0)
     indexes = []
     for _ in range(length):

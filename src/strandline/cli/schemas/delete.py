@@ -1,4 +1,4 @@
-"""`strandline schemas delete`: a subject or one version of it, after a question."""
+"""`strandline schemas delete`: deletes a subject or one version of it, after asking."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from strandline.cli.schemas.connection import Refused, add_registry_option, ask,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Deletes a subject, or one of its versions. That hides it; data that was written with it can still be read. "
-        "--permanent deletes for good what was deleted before."
+        "Deletes a subject, or one of its versions. The deletion hides it, and data that was written with it can "
+        "still be read. --permanent then deletes for good what was deleted before."
     )
     parser.add_argument("subject", metavar="SUBJECT")
-    parser.add_argument("--version", metavar="N", help="only this version")
+    parser.add_argument("--version", metavar="N", help="delete only this version")
     parser.add_argument(
-        "--permanent", action="store_true", help="for good: records with its id become unreadable"
+        "--permanent", action="store_true", help="delete for good; records with its id become unreadable"
     )
     add_yes(parser)
     add_registry_option(parser)
@@ -48,7 +48,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _versions(options: argparse.Namespace, subject: str) -> list[Any]:
-    """Returns the versions that the command is about: with --permanent those that are deleted already."""
+    """Returns the versions to delete; with --permanent those that were deleted before."""
     if options.version is not None:
         return [options.version]
     present: list[Any] = ask(

@@ -1,4 +1,4 @@
-"""`strandline schemas diff`: what changed between two versions, and for whom it breaks."""
+"""`strandline schemas diff`: shows the changes between two versions, and which readers they break."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows what changed between two versions of a subject, and who cannot read whose data because of it. "
-        "Ends with 1 if somebody cannot."
+        "Shows the changes between two versions of a subject, and whether readers with one version can read data of "
+        "the other. The exit code is 1 if one of them cannot."
     )
     parser.add_argument("subject", metavar="SUBJECT")
-    parser.add_argument("--old", metavar="N", help="(default: the version before the new one)")
-    parser.add_argument("--new", default="latest", metavar="N", help="(default: latest)")
+    parser.add_argument(
+        "--old", metavar="N", help="the older version (default: the version before the new one)"
+    )
+    parser.add_argument("--new", default="latest", metavar="N", help="the newer version (default: latest)")
     add_registry_option(parser)
     reading = {"reader": "number", "writer": "number", "can_read": "flag", "reasons": ["text"]}
     add_json(parser, {"old": "number", "new": "number", "lines": ["text"], "readings": [reading]})
@@ -84,7 +86,7 @@ def parse(options: argparse.Namespace, schema: dict[str, Any]) -> ParsedSchema:
 
 
 def _reading(reader: ParsedSchema, writer: ParsedSchema, version: int, writer_version: int) -> dict[str, Any]:
-    """Says whether readers with one version can read data of the other, as the shape of the JSON has it."""
+    """Returns whether readers with one version can read data of the other, in the form of the JSON."""
     if reader.type != writer.type:
         reasons = [f"the type is {reader.type}, and that of the data is {writer.type}"]
     else:
@@ -104,7 +106,7 @@ def _name(version: int) -> str:
 
 
 def in_words(reason: str, reader: str, writer: str) -> str:
-    """Returns the sentence of a reason, without the codes around it."""
+    """Returns the sentence in a reason, without the codes around it."""
     found = re.search(r"description:['\"](.*?)['\"](?:, additionalInfo|\})", reason)
     sentence = found.group(1) if found and found.group(1) else reason
     for name in (reader, writer):

@@ -11,8 +11,12 @@ from strandline.cli.schemas.connection import Refused, add_registry_option, ask,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists subjects with the type, the versions and the id of the latest schema."
-    parser.add_argument("prefix", nargs="?", default="", metavar="PREFIX", help="only subjects that begin so")
-    parser.add_argument("--deleted", action="store_true", help="also what was deleted, but not for good")
+    parser.add_argument(
+        "prefix", nargs="?", default="", metavar="PREFIX", help="list only subjects that begin with this text"
+    )
+    parser.add_argument(
+        "--deleted", action="store_true", help="list deleted subjects too, unless they were deleted for good"
+    )
     add_json(parser, [{"subject": "text", "type": "text", "versions": ["number"], "id": "number"}])
     add_registry_option(parser)
 

@@ -19,7 +19,7 @@ from strandline.cli.schemas.connection import (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Registers the schema in a file under a subject; one that is there already keeps its id."
+        "Registers the schema in a file under a subject. A schema that is registered already keeps its id."
     )
     parser.add_argument("subject", metavar="SUBJECT")
     add_schema_options(parser)

@@ -10,10 +10,10 @@ from strandline.cli.schemas.connection import Refused, add_registry_option, ask,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Shows a schema: a version of a subject, or the one with an id."
+    parser.description = "Shows a schema: a version of a subject, or the schema with an id."
     parser.add_argument("subject", metavar="SUBJECT|ID", help="a subject, or with --id a number")
-    parser.add_argument("--version", default="latest", metavar="N", help="(default: latest)")
-    parser.add_argument("--id", action="store_true", help="SUBJECT is an id")
+    parser.add_argument("--version", default="latest", metavar="N", help="the version (default: latest)")
+    parser.add_argument("--id", action="store_true", help="SUBJECT is the id of a schema")
     add_json(parser, {"schema": "text", "schemaType": "text", "<field of the registry>": "any"})
     add_registry_option(parser)
 

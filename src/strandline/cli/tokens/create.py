@@ -18,19 +18,26 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Creates a delegation token of the user that this command logs in as. Its id and HMAC are name and password "
-        "for SCRAM. The HMAC is printed here and nowhere else: keep it safe."
+        "Creates a delegation token for the user of this command. The token's id and HMAC are the name and password "
+        "for SCRAM logins. The HMAC is printed only here: keep it safe."
     )
-    parser.add_argument("--owner", type=principal, metavar="USER", help="a token of this user instead")
     parser.add_argument(
-        "--renewer", type=principal, action="append", default=[], metavar="USER", help="who else may renew it"
+        "--owner", type=principal, metavar="USER", help="create the token for this user instead"
+    )
+    parser.add_argument(
+        "--renewer",
+        type=principal,
+        action="append",
+        default=[],
+        metavar="USER",
+        help="another user who may renew the token; repeat it for several",
     )
     parser.add_argument(
         "--max-life",
         type=milliseconds,
         default=-1,
         metavar="TIME",
-        help="30m, 12h, 7d (default: the brokers')",
+        help="the longest life of the token, such as 30m, 12h or 7d (default: the brokers' maximum)",
     )
     add_connection(parser)
     add_json(parser, {**SHAPE, "hmac": "text"})

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Ends a token, at once or after a time."
-    add_period(parser, "after this time (default: at once)")
+    parser.description = "Expires a token, at once or after a time."
+    add_period(parser, "expire after this time (default: at once)")
 
 
 def call(options: argparse.Namespace) -> int:

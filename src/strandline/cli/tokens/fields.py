@@ -1,4 +1,4 @@
-"""The common part of the commands about tokens."""
+"""Options and output that the commands about tokens share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cells_of(token: DelegationToken) -> tuple[object, ...]:
 
 def add_period(parser: argparse.ArgumentParser, help_of_period: str) -> None:
     """Adds the arguments of a command that moves the end of a token."""
-    parser.add_argument("hmac", type=hmac, metavar="HMAC", help="as `tokens create` printed it")
+    parser.add_argument("hmac", type=hmac, metavar="HMAC", help="the HMAC, as `tokens create` printed it")
     parser.add_argument("--period", type=milliseconds, default=-1, metavar="TIME", help=help_of_period)
     add_connection(parser)
     add_json(parser, {"expires": "number"})
@@ -63,7 +63,7 @@ def show_end(options: argparse.Namespace, expires_ms: int, sentence: str) -> int
 
 
 def principal(text: str) -> str:
-    """`User:alice`; a name alone is a user's."""
+    """Returns the principal of `User:alice`; a name without a type is a user."""
     return text if ":" in text else f"User:{text}"
 
 
@@ -79,5 +79,5 @@ def milliseconds(text: str) -> int:
     units = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
     number, unit = text[:-1], text[-1:]
     if not number.isdigit() or unit not in units:
-        raise argparse.ArgumentTypeError(f"{text} is no duration: write it as 30m, 12h or 7d")
+        raise argparse.ArgumentTypeError(f"{text} is not a duration: write it as 30m, 12h or 7d")
     return int(number) * units[unit]

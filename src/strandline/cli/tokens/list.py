@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists the delegation tokens that this user may see, without their HMACs."
     parser.add_argument(
-        "--owner", type=principal, action="append", metavar="USER", help="only of this user; may be repeated"
+        "--owner",
+        type=principal,
+        action="append",
+        metavar="USER",
+        help="list only tokens of this user; repeat it for several",
     )
     add_connection(parser)
     add_json(parser, {"tokens": [SHAPE]})

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Lets a token live for another period."
-    add_period(parser, "for how long (default: the brokers')")
+    parser.description = "Extends the life of a token by a period."
+    add_period(parser, "the period (default: that of the brokers)")
 
 
 def call(options: argparse.Namespace) -> int:

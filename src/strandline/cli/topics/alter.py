@@ -1,4 +1,4 @@
-"""`strandline topics alter`: more partitions, other settings."""
+"""`strandline topics alter`: adds partitions and changes settings."""
 
 from __future__ import annotations
 
@@ -18,24 +18,33 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Raises the number of partitions, or changes settings. Keys go to other partitions once there are more of "
-        "them; replicas are changed by `strandline reassign`."
-    )
-    parser.add_argument("topic", nargs="+", metavar="TOPIC", help="names; * and ? stand for any characters")
-    parser.add_argument(
-        "--partitions", "-p", type=whole_number, metavar="COUNT", help="how many there shall be"
+        "Raises the number of partitions, or changes settings. After partitions were added, keys may go to other "
+        "partitions. Replicas are changed by `strandline reassign`."
     )
     parser.add_argument(
-        "--config", "-c", action="append", default=[], metavar="KEY=VALUE", help="set this; may be repeated"
+        "topic", nargs="+", metavar="TOPIC", help="the topics; * and ? stand for any characters"
+    )
+    parser.add_argument(
+        "--partitions", "-p", type=whole_number, metavar="COUNT", help="the new number of partitions"
+    )
+    parser.add_argument(
+        "--config",
+        "-c",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set this; repeat it for several",
     )
     parser.add_argument(
         "--delete-config",
         action="append",
         default=[],
         metavar="KEY",
-        help="back to the default; may be repeated",
+        help="reset this setting to its default; repeat it for several",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say whether it would succeed")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="change nothing, and only say whether the change would succeed"
+    )
     add_connection(parser)
     add_json(
         parser,

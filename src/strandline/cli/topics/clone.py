@@ -1,4 +1,4 @@
-"""`strandline topics clone`: a new topic like another, without its records."""
+"""`strandline topics clone`: creates a topic like another, without its records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Creates a topic with the partitions, replicas and settings of another. Records are not copied: "
         "`strandline consume A --json --exit | strandline produce B --from-json` does that."
     )
-    parser.add_argument("topic", metavar="TOPIC", help="the topic to take after")
+    parser.add_argument("topic", metavar="TOPIC", help="the existing topic")
     parser.add_argument("new", metavar="NAME", help="the name of the new topic")
     parser.add_argument(
-        "--partitions", "-p", type=whole_number, metavar="COUNT", help="another number of partitions"
+        "--partitions",
+        "-p",
+        type=whole_number,
+        metavar="COUNT",
+        help="the number of partitions (default: as in the existing topic)",
     )
     add_connection(parser)
     add_json(

@@ -18,24 +18,43 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Creates topics. Numbers that are not given are the cluster's defaults."
-    parser.add_argument("topic", nargs="+", metavar="NAME", help="names of the new topics")
-    parser.add_argument("--partitions", "-p", type=whole_number, metavar="COUNT", help="how many partitions")
+    parser.description = (
+        "Creates topics. Without numbers of partitions and replicas the cluster's defaults count."
+    )
+    parser.add_argument("topic", nargs="+", metavar="NAME", help="the names of the new topics")
     parser.add_argument(
-        "--replication-factor", "-r", type=whole_number, metavar="COUNT", help="how many replicas of each"
+        "--partitions", "-p", type=whole_number, metavar="COUNT", help="the number of partitions"
     )
     parser.add_argument(
-        "--config", "-c", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated"
+        "--replication-factor",
+        "-r",
+        type=whole_number,
+        metavar="COUNT",
+        help="the number of replicas of each partition",
+    )
+    parser.add_argument(
+        "--config",
+        "-c",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting; repeat it for several",
     )
     parser.add_argument(
         "--replica-assignment",
         type=replica_assignment,
         metavar="LIST",
-        help="brokers of each partition, as 1:2:3,2:3:1 for two partitions",
+        help="the brokers of each partition, as 1:2:3,2:3:1 for two partitions",
     )
-    add_preset(parser, "replication factor and settings that belong together")
-    parser.add_argument("--if-not-exists", action="store_true", help="a topic that exists is no error")
-    parser.add_argument("--dry-run", action="store_true", help="only say whether it would succeed")
+    add_preset(parser, "a replication factor and a group of settings")
+    parser.add_argument(
+        "--if-not-exists", action="store_true", help="do nothing for a topic that exists already"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="create nothing, and only say whether the creation would succeed",
+    )
     add_connection(parser)
     add_json(
         parser,

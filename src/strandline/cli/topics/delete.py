@@ -1,4 +1,4 @@
-"""`strandline topics delete`: with all of their records, after a question."""
+"""`strandline topics delete`: deletes topics with all their records, after asking."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Deletes topics with all of their records; that cannot be undone. Internal topics hold the offsets of groups "
+        "Deletes topics with all their records; that cannot be undone. Internal topics have the offsets of groups "
         "and the state of transactions: they are refused without --internal."
     )
-    parser.add_argument("topic", nargs="+", metavar="TOPIC", help="names; * and ? stand for any characters")
-    parser.add_argument("--internal", action="store_true", help="internal topics may be deleted")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    parser.add_argument(
+        "topic", nargs="+", metavar="TOPIC", help="the topics; * and ? stand for any characters"
+    )
+    parser.add_argument("--internal", action="store_true", help="allow the deletion of internal topics")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="delete nothing, and only say what would be deleted"
+    )
     add_yes(parser)
     add_connection(parser)
     add_json(parser, {"topics": ["text"], "dry_run": "flag"})
@@ -40,8 +44,8 @@ async def _delete(admin: Admin, options: argparse.Namespace) -> int:
     internal = [name for name in names if topics[name].is_internal]
     if internal and not options.internal:
         raise CommandError(
-            f"{', '.join(internal)}: internal; without it groups lose their offsets or transactions their state. "
-            "Add --internal if that is what you want",
+            f"{', '.join(internal)}: an internal topic; without it groups lose their offsets or transactions their "
+            "state. Add --internal if you want that",
             USAGE,
         )
     if not options.dry_run:

@@ -1,4 +1,4 @@
-"""`strandline topics delete-records`: the beginning of partitions, after a question."""
+"""`strandline topics delete-records`: deletes records at the beginning of partitions, after asking."""
 
 from __future__ import annotations
 
@@ -25,19 +25,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Deletes the records before an offset or a time in partitions of a topic. That cannot be undone."
     )
     parser.add_argument("topic", nargs="?", metavar="TOPIC", help="the topic")
-    parser.add_argument("--partitions", type=partition_list, metavar="LIST", help="only these, as 0,2 or 0-3")
+    parser.add_argument(
+        "--partitions",
+        type=partition_list,
+        metavar="LIST",
+        help="delete only in these partitions, as 0,2 or 0-3",
+    )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
-        "--before-offset", type=offset, metavar="OFFSET", help="keep this offset and what follows"
+        "--before-offset", type=offset, metavar="OFFSET", help="delete the records before this offset"
     )
     where.add_argument(
-        "--before", type=timestamp_ms, metavar="TIME", help="2026-01-31T12:00:00Z, or 7d for 7 days ago"
+        "--before",
+        type=timestamp_ms,
+        metavar="TIME",
+        help="delete the records before this time: 2026-01-31T12:00:00Z, or 7d for 7 days ago",
     )
-    where.add_argument("--all", action="store_true", help="every record that is there now")
+    where.add_argument("--all", action="store_true", help="delete all present records")
     where.add_argument(
         "--offset-json-file",
         metavar="FILE",
-        help="partitions and offsets in the form of kafka-delete-records.sh",
+        help="a file with partitions and offsets in the form of kafka-delete-records.sh",
     )
     add_yes(parser)
     add_connection(parser)
@@ -121,6 +129,6 @@ def _from_file(path: str) -> dict[TopicPartition, int]:
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise usage(
-            f"{path} cannot be read: {error!r}; it is to hold "
+            f"{path} cannot be read: {error!r}; it must be like "
             '{"partitions": [{"topic": "t", "partition": 0, "offset": 10}], "version": 1}'
         ) from error

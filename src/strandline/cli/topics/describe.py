@@ -17,29 +17,38 @@ if TYPE_CHECKING:
     from strandline.client import Admin
     from strandline.client.net.metadata import PartitionInfo, TopicInfo
 
-    # Bytes that the observers of partitions lack.
+    # The bytes that the observers of partitions lack.
     Behind = dict[TopicPartition, list[tuple[int, int | None]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Shows topics with their partitions: leader, replicas with the preferred leader first, in-sync set, racks. "
-        "A note says where the leader is not the preferred one (`strandline elect-leaders` brings it back)."
+        "A note names the preferred leader if another replica leads (`strandline elect-leaders` changes that)."
     )
-    parser.add_argument("topic", nargs="*", metavar="TOPIC", help="names; * and ? stand for any characters")
-    parser.add_argument("--internal", action="store_true", help="internal topics too, where none is named")
+    parser.add_argument(
+        "topic",
+        nargs="*",
+        metavar="TOPIC",
+        help="the topics; * and ? stand for any characters (default: all topics)",
+    )
+    parser.add_argument(
+        "--internal", action="store_true", help="show internal topics too, if no topic is named"
+    )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
-        "--under-replicated", action="store_true", help="only partitions with replicas out of sync"
+        "--under-replicated", action="store_true", help="show only partitions with replicas out of sync"
     )
-    only.add_argument("--offline", action="store_true", help="only partitions without a leader")
+    only.add_argument("--offline", action="store_true", help="show only partitions without a leader")
     only.add_argument(
         "--under-min-isr",
         action="store_true",
-        help="only partitions that refuse acks=all: too few are in sync",
+        help="show only partitions that refuse acks=all, because too few replicas are in sync",
     )
     only.add_argument(
-        "--not-preferred", action="store_true", help="only partitions that another broker should lead"
+        "--not-preferred",
+        action="store_true",
+        help="show only partitions whose leader is not the preferred one",
     )
     add_connection(parser)
     add_json(
@@ -194,7 +203,7 @@ def _lines(
 
 
 def _observers(each: PartitionInfo, behind: Behind) -> list[tuple[int, int | None]]:
-    """Returns the observers of a partition, and how many bytes each is behind."""
+    """Returns the observers of a partition, with the bytes that each lacks."""
     from strandline.base.ids import TopicPartition
 
     return behind.get(TopicPartition(each.topic, each.partition), [])

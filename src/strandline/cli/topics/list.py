@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists topics with their partitions and replicas."
     parser.add_argument(
-        "pattern", nargs="*", metavar="TOPIC", help="only these; * and ? stand for any characters"
+        "pattern", nargs="*", metavar="TOPIC", help="list only these topics; * and ? stand for any characters"
     )
-    parser.add_argument("--internal", action="store_true", help="internal topics too")
-    parser.add_argument("--names", action="store_true", help="only the names, one a line")
+    parser.add_argument("--internal", action="store_true", help="list internal topics too")
+    parser.add_argument("--names", action="store_true", help="print only the names, one on each line")
     add_connection(parser)
     add_json(
         parser,

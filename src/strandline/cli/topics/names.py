@@ -1,4 +1,4 @@
-"""Topics by name: those that exist, and an error with the nearest name for one that does not."""
+"""Finds topics by name. A name that does not exist is an error with the nearest existing name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def matching_topics(
 
 
 async def existing_topic(admin: TopicAdmin, name: str) -> TopicInfo:
-    """Returns the topic with its partitions; an error that names the nearest one if there is none."""
+    """Returns the topic with its partitions. A topic that does not exist is an error with the nearest existing name."""
     await matching_topics(admin, [name], include_internal=True)
     return (await admin.describe_topics([name]))[name]
 

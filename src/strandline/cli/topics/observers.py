@@ -1,4 +1,4 @@
-"""Observers of topics: brokers that follow partitions without being replicas of them, and how far they are behind."""
+"""Observers of topics: brokers that follow partitions without being replicas of them, and the bytes that they lack."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ async def bytes_behind(
     partitions: Mapping[TopicPartition, PartitionInfo],
     observers: Mapping[TopicPartition, list[int]],
 ) -> dict[TopicPartition, list[tuple[int, int | None]]]:
-    """Returns the observers of each partition with how many bytes of its log they lack; None where a broker does not
-    say."""
+    """Returns the observers of each partition with the bytes of its log that they lack; None if a broker does not
+    respond."""
     from strandline.client.errors import KafkaError
 
     leaders = {each: partitions[each].leader_id for each in observers}

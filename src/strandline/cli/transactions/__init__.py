@@ -1,1 +1,1 @@
-"""`strandline transactions` and `producers`: what is open, what hangs, and how it is ended."""
+"""`strandline transactions` and `producers`: show transactions, find hanging ones, and abort them."""

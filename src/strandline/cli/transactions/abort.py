@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Aborts a transaction: by its transactional id, which fences its producer, or one that hangs in a partition by "
-        "the offset at which it began there."
+        "Aborts a transaction by its transactional id, which fences its producer, or a hanging transaction in a "
+        "partition by the offset at which it began."
     )
     parser.add_argument(
-        "transactional_id", nargs="?", metavar="TRANSACTIONAL_ID", help="the id whose producer is fenced"
+        "transactional_id",
+        nargs="?",
+        metavar="TRANSACTIONAL_ID",
+        help="the transactional id whose producer is fenced",
     )
     add_scope(parser)
     parser.add_argument(
-        "--start-offset", type=int, metavar="OFFSET", help="with --topic T:0: where the transaction began"
+        "--start-offset",
+        type=int,
+        metavar="OFFSET",
+        help="the offset at which the transaction began, with --topic TOPIC:PARTITION",
     )
     add_yes(parser)
     add_connection(parser)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Shows transactions with their partitions, their start and their timeout."
-    parser.add_argument("transactional_id", nargs="+", metavar="TRANSACTIONAL_ID", help="the ids")
+    parser.add_argument(
+        "transactional_id", nargs="+", metavar="TRANSACTIONAL_ID", help="the transactional ids"
+    )
     add_connection(parser)
     add_json(
         parser,

@@ -1,4 +1,5 @@
-"""`strandline transactions hanging`: transactions that block readers and that no coordinator will end (KIP-664)."""
+"""`strandline transactions hanging`: finds transactions that block readers and that no coordinator will end
+(KIP-664)."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Looks for transactions that are open in a partition, while their coordinator knows of none: readers of "
-        "committed records wait for them. `strandline transactions abort` ends one. Ends with 1 if there are any."
+        "Finds transactions that are open in a partition although their coordinator does not know them. Readers of "
+        "committed records wait for them. `strandline transactions abort` ends one. The exit code is 1 if there are "
+        "any."
     )
     add_scope(parser)
     parser.add_argument(
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=duration_ms,
         default=900_000,
         metavar="DURATION",
-        help="open for so long (default: 15m)",
+        help="show transactions that are open for longer than this (default: 15m)",
     )
     add_connection(parser)
     add_json(
@@ -96,7 +98,7 @@ async def _hanging(admin: Admin, options: argparse.Namespace) -> int:
 
 
 async def _ongoing(admin: Admin, producer_ids: list[int]) -> dict[int, set[TopicPartition]]:
-    """Returns the partitions of the transactions that coordinators know, by producer."""
+    """Returns the partitions of the ongoing transactions of all coordinators, by producer."""
     listed = await admin.list_transactions(producer_ids=producer_ids)
     described = (
         await admin.describe_transactions([each.transactional_id for each in listed]) if listed else {}

@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Lists the transactions of all coordinators."
-    parser.add_argument("--state", action="append", default=[], help="only in this state, such as Ongoing")
     parser.add_argument(
-        "--producer-id", type=int, action="append", default=[], metavar="ID", help="only of this producer"
+        "--state", action="append", default=[], help="list only transactions in this state, such as Ongoing"
+    )
+    parser.add_argument(
+        "--producer-id",
+        type=int,
+        action="append",
+        default=[],
+        metavar="ID",
+        help="list only transactions of this producer id",
     )
     add_connection(parser)
     add_json(

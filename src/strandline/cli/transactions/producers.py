@@ -1,4 +1,4 @@
-"""`strandline producers`: the producers that partitions remember."""
+"""`strandline producers`: shows the producers that the leaders of partitions know."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Shows the producers that the leaders of partitions remember, and their open transactions."
+        "Shows the producers that the leaders of partitions know, and their open transactions."
     )
     add_scope(parser)
     add_connection(parser)
