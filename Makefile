@@ -84,7 +84,7 @@ soak: $(VENV)/.dev
 		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py tests/spark/test_demo.py \
 		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py tests/spark/test_session.py \
 		tests/spark/test_every_version.py tests/spark/test_other_versions.py tests/spark/test_secured.py \
-		tests/lab/test_real.py
+		tests/lab/test_real.py tests/lab/test_pages.py
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
@@ -92,6 +92,7 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	@$(BIN)/python -m strandline.cli.main docs --write docs/reference
+	@$(BIN)/python -m strandline.cli.main lab pages --write docs/reference
 	@$(BIN)/python -m tests.tidy.client_keywords
 	@$(BIN)/python -m tests.tidy.blocking_calls
 	@$(BIN)/python -m tests.tidy.api_index

@@ -178,6 +178,23 @@ class DebianCommandOracle(Oracle):
             cache.install(f"{self.name}-{plan.version}", lambda into: _unpack_command(self.name, plan, into))
 
 
+class ChromiumOracle(Oracle):
+    """The headless build of Chromium, with fonts of its own where the machine has none."""
+
+    name = "chromium-headless-shell"
+    why_missing = "chromium-headless-shell is neither on PATH nor in the cache of oracles"
+
+    def locate(self) -> Path | None:
+        if found := shutil.which(self.name):
+            return Path(found)
+        unpacked = cache.newest_installed(self.name)
+        return unpacked / self.name if unpacked else None
+
+    def fetch(self) -> None:
+        with debian.planned(self.name) as plan:
+            cache.install(f"{self.name}-{plan.version}", lambda into: _unpack_chromium(plan, into))
+
+
 class PrometheusOracle(Oracle):
     """A directory with the `prometheus` and `promtool` commands."""
 
@@ -279,6 +296,7 @@ KCAT = DebianCommandOracle("kcat")
 ZSH = DebianCommandOracle("zsh")
 FISH = DebianCommandOracle("fish")
 PROMETHEUS = PrometheusOracle()
+CHROMIUM = ChromiumOracle()
 BURROW = GoToolOracle("Burrow", "github.com/linkedin/Burrow", "v1.9.5")
 KAFKA_EXPORTER = GoToolOracle("kafka_exporter", "github.com/danielqsj/kafka_exporter", "v1.9.0")
 SPARK_KAFKA_JARS = JarsOracle(
@@ -304,7 +322,7 @@ ICEBERG_JARS = JarsOracle(
 )
 ORACLES: tuple[Oracle, ...] = (
     *(JAVA, KAFKA_JARS, KAFKA_STREAMS_JARS, KAFKA_MIRROR_JARS, OLD_CLIENTS_JARS, KCAT, PROMETHEUS),
-    *(ZSH, FISH),
+    *(ZSH, FISH, CHROMIUM),
     *(SPARK_KAFKA_JARS, SPARK_AVRO_JARS, DELTA_JARS, ICEBERG_JARS),
     *(GO_CLIENTS, NODE_CLIENTS),
 )
@@ -404,12 +422,30 @@ def _unpack_command(name: str, plan: debian.Plan, into: Path) -> None:
     root.mkdir()
     plan.unpack(root)
     program = next(path for path in (root / "usr/bin" / name, root / "bin" / name) if path.exists())
+    _write_wrapper(name, program, into, root)
+
+
+def _unpack_chromium(plan: debian.Plan, into: Path) -> None:
+    """Its command names a path below /usr, so the wrapper starts the program itself."""
+    root = into / "root"
+    root.mkdir()
+    plan.unpack(root)
+    (into / "fonts.conf").write_text(
+        '<?xml version="1.0"?><fontconfig><dir>/usr/share/fonts</dir>'
+        '<dir prefix="relative">root/usr/share/fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>'
+    )
+    program = root / "usr" / "lib" / "chromium" / ChromiumOracle.name
+    _write_wrapper(ChromiumOracle.name, program, into, root, 'export FONTCONFIG_FILE="$here/fonts.conf"\n')
+
+
+def _write_wrapper(name: str, program: Path, into: Path, root: Path, environment: str = "") -> None:
     # Relative to the wrapper: the directory is renamed after it is built.
     libraries = ":".join(f"$here/{path.relative_to(into)}" for path in debian.library_directories(root))
     wrapper = into / name
     wrapper.write_text(
         "#!/bin/sh\n"
         'here=$(dirname "$(readlink -f "$0")")\n'
+        f"{environment}"
         f'LD_LIBRARY_PATH="{libraries}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}" '
         f'exec "$here/{program.relative_to(into)}" "$@"\n'
     )

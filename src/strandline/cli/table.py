@@ -182,6 +182,7 @@ COMMANDS: Final[dict[str, Command | Group]] = {
             "show": Command("show the settings, steps and expected outcome of a scenario", "lab.show"),
             "run": Command("play scenarios and print what happened", "lab.run"),
             "check": Command("play failures against settings of your own", "lab.check"),
+            "pages": Command("make the pages that say what settings guarantee", "lab.pages"),
         },
     ),
     "sim": Command("simulate clusters under faults", "sim"),

@@ -32,6 +32,7 @@ class Failure:
     is_of_transactions: bool = False
     controllers: int = 1
     partitions: int = 1
+    seeds: int = 1  # more where chance decides what a disk keeps
 
 
 # Shared steps
@@ -368,5 +369,6 @@ FAILURES: Final = (
         title="all brokers lose their power in the same moment",
         play=_power_fails,
         is_several=True,
+        seeds=4,
     ),
 )

@@ -11,7 +11,7 @@ from strandline.lab.check.failures import READS_STOP, WRITES_WAIT, Failure
 from strandline.lab.check.settings import CheckedSettings
 from strandline.lab.numbers import count_of_numbers
 from strandline.lab.outcome import Outcome
-from strandline.lab.run import run_simulated
+from strandline.lab.run import Run, run_simulated
 from strandline.lab.scenario import LabScenario
 
 # Kinds, the worst first.
@@ -77,14 +77,25 @@ class Finding:
 
 def play(failure: Failure, settings: CheckedSettings) -> tuple[Finding, ...]:
     """Plays the failure with these settings; the findings, the worst first."""
-    try:
-        run = run_simulated(scenario_of(failure, settings))
-    except Stuck:
-        return (Finding(kind=BLOCKS),)
-    return findings(failure, run.outcome, run.figures)
+    return play_through(failure, settings)[0]
 
 
-def scenario_of(failure: Failure, settings: CheckedSettings) -> LabScenario:
+def play_through(failure: Failure, settings: CheckedSettings) -> tuple[tuple[Finding, ...], Run | None]:
+    """The same with the run that had them; None if it did not come to its end. What depends on chance is played with
+    several seeds, until records are lost."""
+    assert failure.seeds > 0
+    for seed in range(failure.seeds):
+        try:
+            run = run_simulated(scenario_of(failure, settings, seed))
+        except Stuck:
+            return (Finding(kind=BLOCKS),), None
+        found = findings(failure, run.outcome, run.figures)
+        if any(each.kind == LOSES for each in found):
+            break
+    return found, run
+
+
+def scenario_of(failure: Failure, settings: CheckedSettings, seed: int = 0) -> LabScenario:
     producer = settings.played_producer
     if not failure.is_of_transactions:
         producer = {key: value for key, value in producer.items() if not key.startswith("transaction")}
@@ -104,6 +115,7 @@ def scenario_of(failure: Failure, settings: CheckedSettings) -> LabScenario:
         cluster={"offsets.topic.num.partitions": "1", **settings.played_cluster},
         producer=producer,
         consumer={"auto.offset.reset": "latest", **settings.played_consumer},
+        seed=seed,
     )
 
 
