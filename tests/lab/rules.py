@@ -8,12 +8,13 @@ import pytest
 
 from strandline.base.ids import ProducerIdAndEpoch
 from strandline.broker.metadata import controller_runtime
+from strandline.broker.metadata.broker_lifecycle import BrokerLifecycle
 from strandline.broker.metadata.controller_runtime import ControllerRuntime
 from strandline.broker.replication import replica_fetcher
 from strandline.broker.replication.replica import Replica
 from strandline.client.consumer.group.classic import ClassicMembership
 from strandline.client.net.cluster import ClusterClient
-from strandline.controller.partitions import UNCLEAN, PartitionChange
+from strandline.controller.partitions import PREFERRED, UNCLEAN, PartitionChange
 from strandline.groups.classic.protocol import ClassicGroupProtocol
 from strandline.groups.offsets import GroupOffsets
 from strandline.partition import leader
@@ -46,6 +47,14 @@ def nobody_lags(patch: Patch) -> None:
 
 def too_few_in_sync_are_enough(patch: Patch) -> None:
     patch.setattr(PartitionLeader, "is_below_minimum", lambda self, minimum: False)
+
+
+def observers_are_waited_for(patch: Patch) -> None:
+    def wait_for(self: PartitionLeader, replica: int, is_alive: bool) -> None:
+        if replica not in self._waited_for:
+            self._waited_for += (replica,)
+
+    patch.setattr(PartitionLeader, "wait_for", wait_for)
 
 
 def leader_epochs_are_not_looked_at(patch: Patch) -> None:
@@ -83,6 +92,27 @@ def the_last_in_sync_leads(patch: Patch) -> None:
     patch.setattr(PartitionChange, "_elect", elect)
 
 
+def preferred_leaders_need_not_be_in_sync(patch: Patch) -> None:
+    original = PartitionChange._elect
+
+    def elect(self: PartitionChange, replicas: tuple[int, ...], *more: tuple[int, ...]) -> tuple[int, bool]:
+        if self.election == PREFERRED and self.is_alive(replicas[0]):
+            return replicas[0], False
+        return original(self, replicas, *more)
+
+    patch.setattr(PartitionChange, "_elect", elect)
+
+
+def brokers_stop_without_a_word(patch: Patch) -> None:
+    """They do not hand their leadership over, and the controller hears of it by the session alone."""
+
+    async def shut_down(self: BrokerLifecycle) -> None:
+        return None
+
+    patch.setattr(BrokerLifecycle, "shut_down", shut_down)
+    refused_addresses_prove_nothing(patch)
+
+
 def refused_addresses_prove_nothing(patch: Patch) -> None:
     async def is_gone(*_: object) -> bool:
         return False
@@ -109,6 +139,11 @@ def fenced_producers_are_let_in(patch: Patch) -> None:
 
     patch.setattr(Producers, "check_epoch", lambda self, producer_id, epoch: None)
     patch.setattr(TransactionShard, "_known", known)
+
+
+def producers_are_forgotten_at_restart(patch: Patch) -> None:
+    patch.setattr(Producers, "load", lambda self, entries: None)
+    patch.setattr(Producers, "replay", lambda self, header, batch: None)
 
 
 def open_transactions_are_shown(patch: Patch) -> None:

@@ -42,6 +42,12 @@ class ClientWords(LabBase):
         if waits:
             await self.until_told(name)
 
+    async def time_to_send(self, count: int) -> float:
+        """Sends the next numbers; the seconds until the producer was told of each."""
+        began = self.now()
+        await self.send(count)
+        return self.now() - began
+
     async def until_told(self, name: str = "producer") -> None:
         """Returns at the moment at which the producer was told of its last record."""
         try:
@@ -189,11 +195,11 @@ class ClientWords(LabBase):
         assignment = dict.fromkeys(range(partitions), brokers)
         await (await self.admin()).create_topics([NewTopic(name=name, assignment=assignment)])
 
-    async def set_topic(self, **settings: str) -> None:
+    async def set_topic(self, settings: Mapping[str, str]) -> None:
         """Changes settings of the topic."""
-        given = {key.replace("_", "."): value for key, value in settings.items()}
+        given = listed(f"{key}={value}" for key, value in settings.items())
         self._say(STEP, f"the topic gets {given}")
-        changes = [ConfigChange(key, value) for key, value in given.items()]
+        changes = [ConfigChange(key, value) for key, value in settings.items()]
         await (await self.admin()).alter_configs({ConfigResource.topic(TOPIC): changes})
 
     async def elect_preferred(self) -> None:

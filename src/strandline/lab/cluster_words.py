@@ -77,6 +77,14 @@ class ClusterWords(LabBase):
         alike = "equal" if len(set(copies.values())) == 1 else "different"
         self.fact(f"copies on {listed(copies)}", alike)
 
+    def leaders(self) -> str:
+        """The leader of each partition."""
+        return listed(self.stage.view(TOPIC, each).leader for each in range(self.scenario.partitions))
+
+    def last_sequence(self, broker: int) -> int:
+        """The last sequence number that the broker knows of the one producer that there is."""
+        return self.simulated.last_sequence(broker, TOPIC, 0)
+
     def heal(self) -> None:
         self._say(STEP, "all links work again")
         self.stage.heal()

@@ -183,6 +183,12 @@ class SimulatedStage:
             if node.is_running and node.disk.exists(directory)
         }
 
+    def last_sequence(self, broker: int, topic: str, partition: int) -> int:
+        """The last sequence number of the newest producer that the broker's replica knows; -1 if it knows of none."""
+        replica = self.brokers[broker].broker.replicas.get(topic, partition)
+        entries = [] if replica is None else replica.producers.entries()
+        return entries[-1].last_sequence if entries else -1
+
     async def connect(self, node: int, name: str) -> WireClient:
         """A connection from a host of its own, for requests that no client would send."""
         port = PORT if node in self.brokers else CONTROLLER_PORT

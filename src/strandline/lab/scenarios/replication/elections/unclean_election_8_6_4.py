@@ -5,7 +5,7 @@ from __future__ import annotations
 from strandline.lab.lab import Lab
 from strandline.lab.outcome import Outcome
 from strandline.lab.scenario import LabScenario
-from strandline.lab.scenarios.replication._three_lengths import leave_8_6_4
+from strandline.lab.scenarios.replication.elections._three_lengths import leave_8_6_4
 
 
 async def play(lab: Lab) -> None:

@@ -1,0 +1,1 @@
+"""Scenarios of elections: clean and unclean, preferred leaders, logs that part."""

@@ -1,0 +1,21 @@
+"""Scenario 3 of the analysis of replication: the leader dies with records 95-99, acks=all."""
+
+from __future__ import annotations
+
+from strandline.lab.outcome import Outcome
+from strandline.lab.scenario import LabScenario
+from strandline.lab.scenarios.replication.failures._unreplicated import die_with_five as play
+
+SCENARIO = LabScenario(
+    title="Scenario 3: the leader dies with log end 100 and high watermark 95, acks=all",
+    source="Replication: Failure scenarios, 3",
+    claim="Records 95-99 are lost, and were never acknowledged.",
+    finding=(
+        "The copies on the dead leader are lost. The producer has them still, and sends them to the new "
+        "leader."
+    ),
+    play=play,
+    topic={"min.insync.replicas": "2"},
+    producer={"acks": "all"},
+    expected=Outcome(acknowledged="0-99", leader=2, leader_epoch=1),
+)

@@ -1,0 +1,1 @@
+"""Scenarios of the ISR and its minimum, with two and three replicas."""

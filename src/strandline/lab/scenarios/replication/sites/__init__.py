@@ -1,0 +1,1 @@
+"""Scenarios of zones and sites that are lost, and of observers."""
