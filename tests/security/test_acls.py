@@ -168,7 +168,7 @@ def test_rules_without_an_authorizer_are_told_and_have_no_effect(tmp_path: Path)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_acls([rule])[rule].result(WAIT_S)
     with running_broker(data_dir=tmp_path / "data") as broker:
-        assert "rules of access are without effect" in broker.log_text
+        assert "ACLs have no effect" in broker.log_text
         assert produced({"bootstrap.servers": broker.bootstrap}, "payments") is None
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         with pytest.raises(KafkaException, match="SECURITY_DISABLED"):

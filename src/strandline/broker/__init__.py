@@ -1,1 +1,1 @@
-"""The server's shell: it lets cores decide and does what they say, through the ports."""
+"""The server's shell: cores decide, and the shell carries out their decisions through the ports."""

@@ -29,13 +29,13 @@ class Broker(BrokerParts):
     def __init__(self, ports: Ports, config: BrokerConfig, events: Events) -> None:
         super().__init__(ports, config, events)
         self._listeners: list[OpenListener] = []
-        self._is_following = False  # replicas follow the image
+        self._is_following = False  # True while replicas follow the image
         self._is_abandoned = False
 
     # Starting
 
     async def start(self) -> None:
-        """Returns when clients can be served. A start that fails gives back what it took."""
+        """Returns when clients can be served. A start that fails releases the directories and listeners."""
         try:
             await self._start()
         except (Exception, asyncio.CancelledError):
@@ -76,12 +76,11 @@ class Broker(BrokerParts):
         self.health.is_started = True
 
     def _check_access(self) -> None:
-        """Says if rules are without effect; raises InvalidConfig if they would lock everybody out."""
+        """Warns if ACLs have no effect; raises InvalidConfig if they would lock out every user."""
         if self.authorizer is None:
             if self.image.acls:
                 self.node.events.warn(
-                    "rules of access are without effect: authorizer.class.name is empty, and everybody may do "
-                    "everything",
+                    "ACLs have no effect: authorizer.class.name is empty, and every user may do everything",
                     rules=len(self.image.acls),
                 )
         elif not self.authorizer.can_anybody_alter():
@@ -95,7 +94,7 @@ class Broker(BrokerParts):
     # Listening
 
     async def _listen(self) -> tuple[BrokerEndpoint, ...]:
-        """Opens the listeners and returns what to advertise, with the real port where 0 was asked for."""
+        """Opens the listeners; returns the endpoints to advertise, with the port in use where port 0 was requested."""
         ports = {}
         network = self.node.network
         for listener in self.config.broker_listeners:
@@ -123,7 +122,7 @@ class Broker(BrokerParts):
         )
 
     async def _security_of(self, listener: Listener) -> ListenerSecurity | None:
-        """The security of a listener that has some."""
+        """Returns the security of a listener with TLS or SASL; None for other listeners."""
         if listener.protocol == "PLAINTEXT":
             return None
         security = ListenerSecurity(self.node, listener, self.token_keys)
@@ -134,7 +133,7 @@ class Broker(BrokerParts):
     def _acceptor(
         self, listener: Listener, security: ListenerSecurity | None, *, is_controller: bool = False
     ) -> Callable[[], ClientConnection]:
-        """Makes the connection object of each client that comes."""
+        """Returns a function that makes the connection object of each client."""
         server, name = self._server, listener.name
         if security is None:
             return lambda: ClientConnection(server, name, is_controller_listener=is_controller)
@@ -148,7 +147,7 @@ class Broker(BrokerParts):
     # Stopping
 
     async def stop(self) -> None:
-        """A clean shutdown: what is written is synced, and the next start needs to check nothing."""
+        """Shuts down cleanly: all logs are synced, and the next start need not check them."""
         self.health.is_stopping = True
         if self.config.is_broker:
             await self.lifecycle.shut_down()
@@ -171,7 +170,8 @@ class Broker(BrokerParts):
         self.node.events.info("stopped", clean=marked == len(self._directories))
 
     async def abandon(self) -> None:
-        """After a start that failed, or instead of `stop` when the state cannot be trusted: gives back what was taken.
+        """Releases the directories and listeners after a start that failed, or instead of `stop` when the state cannot
+        be trusted.
 
         Nothing is marked as clean, so the next start checks the logs.
         """
@@ -210,7 +210,7 @@ class Broker(BrokerParts):
     # Following the metadata
 
     def _image_changed(self, delta: MetadataDelta) -> None:
-        """The image is consistent again: whatever follows it is told."""
+        """Notifies the parts that follow the image, which is consistent again."""
         if delta.has_configs:
             self.fetch_policy.configs_changed()
             self.client_telemetry.configs_changed()
@@ -245,7 +245,7 @@ class Broker(BrokerParts):
                 self.node.events.error("certificates not replaced", error=error)
 
     def _follow_image(self) -> None:
-        """From now on replicas have the roles that the image gives them."""
+        """Gives replicas the roles that they have in the image, from now on."""
         self._is_following = True
         for topic, index in self.replicas.partitions_here():
             self._follow(topic, index)

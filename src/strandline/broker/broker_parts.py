@@ -1,6 +1,6 @@
 """The parts of a node, made on its ports in the order in which they depend on each other.
 
-`Broker` starts and stops them. Whatever a part needs, it is given here by name.
+`Broker` starts and stops them. Each part gets its collaborators here, by name.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class Ports(NamedTuple):
     network: Network
     process: Process
     open_files_max: int
-    replica_network: Network | None = None  # for followers' fetches, where their sockets differ
-    web: Web | None = None  # for keys of tokens that are fetched over HTTP
+    replica_network: Network | None = None  # for followers' fetches, if their sockets differ
+    web: Web | None = None  # for the keys of tokens, which are fetched over HTTP
 
 
 class BrokerParts(ABC):
@@ -144,28 +144,28 @@ class BrokerParts(ABC):
             config.int("strandline.request.receive.timeout.ms") / 1000,
         )
         self._directories: list[LogDirectory] = []
-        self.secured: list[ListenerSecurity] = []  # of the listeners that are open
+        self.secured: list[ListenerSecurity] = []  # the security of open listeners
         self._lag_monitor: LagMonitor | None = None
         self.is_built = False
 
     @abstractmethod
     def _image_changed(self, delta: MetadataDelta) -> None:
-        """The image is consistent again after a change."""
+        """Follows a change of the image, which is consistent again."""
 
     @abstractmethod
     def _controller_changed(self) -> None:
-        """Another node leads the quorum, or none does."""
+        """Follows a change of the quorum's leader."""
 
     def _failed(self, error: BaseException) -> None:
-        """A task ended with an error that nobody expected: the node's state can no longer be trusted."""
+        """Handles an unexpected error of a task, after which the node's state cannot be trusted."""
         self._ports.process.halt("".join(traceback.format_exception(error)))
 
     def _broker_epoch(self) -> int:
-        """The epoch of the registration; -1 on a controller, and before the registration."""
+        """Returns the epoch of the registration; -1 on a controller, and before the registration."""
         return self.lifecycle.epoch
 
     async def reload_certificates(self) -> None:
-        """Reads certificates again whose files have changed; connections that exist keep theirs."""
+        """Reads certificates again whose files have changed; existing connections keep theirs."""
         for security in self.secured:
             security.reload_files()
         try:
@@ -330,7 +330,8 @@ class BrokerParts(ABC):
         )
 
     def lag_monitor(self) -> LagMonitor:
-        """The lag of the groups that this broker coordinates, sampled from the first call on."""
+        """The monitor of the lag of groups that this broker coordinates, which takes samples from the first access
+        on."""
         from strandline.broker.telemetry.lag import LagMonitor
 
         if self._lag_monitor is None:
@@ -340,14 +341,14 @@ class BrokerParts(ABC):
         return self._lag_monitor
 
     def burrow_api(self) -> BurrowApi:
-        """The lag of groups in Burrow's shape; on a broker, once `start` has begun."""
+        """The lag of groups in the format of Burrow's API; on a broker, once `start` has begun."""
         from strandline.broker.telemetry.burrow import BurrowApi
 
         return BurrowApi(self.node, self.groups, self.replicas, self.lag_monitor(), self.cluster_id)
 
     def metrics_page(self) -> MetricsPage:
-        """The node's metrics, of parts that exist once `start` has begun."""
-        # Nobody who does not look at metrics pays for these at the start.
+        """The page with the node's metrics, of parts that exist once `start` has begun."""
+        # These are imported here, so that a start without metrics does not wait for them.
         from strandline.broker.telemetry.access import AccessCollector
         from strandline.broker.telemetry.clients.collector import ClientMetricsCollector
         from strandline.broker.telemetry.groups import GroupCollector

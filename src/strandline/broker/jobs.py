@@ -1,4 +1,4 @@
-"""The jobs that a node does every so often: which they are, and how often each is done."""
+"""The periodic jobs of a node, and their intervals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start_jobs_of_brokers(parts: BrokerParts) -> None:
     def lag_check_ms() -> int:
         return max(parts.node.int_config("replica.lag.time.max.ms") // 2, _LAG_CHECK_MS_MIN)
 
-    # A node that is started often would otherwise never come to these.
+    # A node that is restarted often would otherwise never run these.
     soon_ms = parts.config.int("log.initial.task.delay.ms")
     for key, job in (
         ("log.retention.check.interval.ms", parts.retention.apply),

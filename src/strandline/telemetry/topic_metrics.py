@@ -49,7 +49,7 @@ class AllTopicsMetrics:
     def __init__(self) -> None:
         self.by_topic: dict[str, TopicMetrics] = {}
         # Topics for which the log has a line about records that are older than retention when they arrive.
-        self.told_expired: set[str] = set()
+        self.logged_expired: set[str] = set()
         # The sums of deleted topics, and of requested topics that do not exist.
         self.others = TopicMetrics()
 
@@ -62,7 +62,7 @@ class AllTopicsMetrics:
 
     def forget(self, topic: str) -> None:
         """Ends the series of a deleted topic; the sums stay."""
-        self.told_expired.discard(topic)
+        self.logged_expired.discard(topic)
         gone = self.by_topic.pop(topic, None)
         if gone is not None:
             for name in FIELDS:

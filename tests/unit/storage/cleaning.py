@@ -38,7 +38,7 @@ def clean(
             log.replace_segments(done.bases, done.size)
         elif isinstance(done, CleaningFinished):
             return done
-    raise AssertionError("a cleaning ends by saying so")
+    raise AssertionError("a cleaning ends with CleaningFinished")
 
 
 def pairs(*keys_and_values: tuple[bytes, bytes | None], timestamp: int = NOW_MS) -> list[Record]:

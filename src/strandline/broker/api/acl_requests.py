@@ -1,4 +1,4 @@
-"""The common part of the handlers of ACLs."""
+"""The common part of the handlers of ACL requests."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from strandline.controller.acls import has_unknown_numbers
 from strandline.wire.codec import DecodeError
 
 NO_AUTHORIZER: Final = (
-    "No authorizer is configured: everybody may do everything. Start the nodes with "
+    "No authorizer is configured: every user may do everything. Start the nodes with "
     "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 )
 
 
 def check_numbers(acls: Iterable[Any]) -> None:
-    """Raises DecodeError, which closes the connection, as Kafka does for a type or operation that nobody knows."""
+    """Raises DecodeError, which closes the connection, for unknown types and operations, as Kafka does."""
     if any(has_unknown_numbers(acl) for acl in acls):
-        raise DecodeError(
-            "a rule or filter of access with a type, pattern, operation or permission that is not known"
-        )
+        raise DecodeError("an ACL or filter has an unknown type, pattern, operation or permission")
 
 
 def check_enabled(services: Services) -> None:

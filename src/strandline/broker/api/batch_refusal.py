@@ -1,4 +1,4 @@
-"""Batches that are refused: they are counted, and told to whoever reads the node's log."""
+"""Refused batches: they are counted, and logged as events of the node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strandline.broker.server.request_context import RequestContext
 from strandline.telemetry import loggers
 
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-# Errors by which clients find their way. Kafka does not count them as failed requests.
+# Errors by which clients find the leader. Kafka does not count them as failed requests.
 _EXPECTED: Final = (
     *(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     *(ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR),

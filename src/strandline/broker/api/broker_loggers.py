@@ -1,6 +1,6 @@
-"""The loggers of this broker as Kafka's tools see them: resources of type BROKER_LOGGER (KIP-412).
+"""The loggers of this broker as resources of type BROKER_LOGGER (KIP-412), for Kafka's tools.
 
-A level is changed on this broker only, at once, and until it ends.
+A change of a level takes effect at once, on this broker only, until it stops.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from strandline.telemetry.events import ROOT, Events
 _DYNAMIC_BROKER_LOGGER_CONFIG: Final = 6
 _UNKNOWN_TYPE: Final = 0
 _SET, _DELETE = 0, 1
-# Kafka's levels, and ours.
+# Kafka's levels, and those of Strandline.
 _LEVELS: Final = {
     "TRACE": "debug",
     "DEBUG": "debug",
@@ -28,7 +28,10 @@ _LEVELS: Final = {
 
 def check_broker(node_id: int, name: str) -> None:
     if name != str(node_id):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"This is broker {node_id}, not {name!r}.")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"This is broker {node_id}, not {name!r}: send the request to that broker.",
+        )
 
 
 def describe_loggers(events: Events, keys: Sequence[str] | None) -> tuple[DescribedConfig, ...]:
@@ -49,7 +52,7 @@ def describe_loggers(events: Events, keys: Sequence[str] | None) -> tuple[Descri
 
 
 def alter_loggers(events: Events, changes: Sequence[ConfigAlteration], *, validate_only: bool) -> None:
-    """All of the changes, or none; raises KafkaError."""
+    """Makes all of the changes or none; raises KafkaError."""
     for name, operation, value in changes:
         if name not in events.levels:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")

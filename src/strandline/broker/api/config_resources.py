@@ -1,7 +1,7 @@
-"""The common part of AlterConfigs and IncrementalAlterConfigs: the same responses, and who may be asked.
+"""The common part of AlterConfigs and IncrementalAlterConfigs: which broker takes a request, and the responses.
 
-A broker's own settings are altered through that services, and those of all through any: it knows which go together with
-its own file. What it refuses, or what came to the wrong one, is not passed on.
+The settings of one broker are altered through that broker, and those of all brokers through any: each knows which of
+them fit its own file. Changes that it refuses, and requests that came to the wrong broker, are not forwarded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Resource(Protocol):
 
 
 R = TypeVar("R", bound=Resource)
-A = TypeVar("A")  # one resource in the response
+A = TypeVar("A")  # a resource in the response
 
 
 async def alter(
@@ -38,10 +38,10 @@ async def alter(
     request_of: Callable[[tuple[R, ...]], Any],
     result_of: Callable[..., A],
 ) -> tuple[A, ...]:
-    """Has the controller decide on those that are for it.
+    """Has the controller decide on the resources that are forwarded to it.
 
-    `decide` says what this broker makes of a change of brokers' settings, `request_of` makes the request for the
-    controller, `result_of` the result of one resource.
+    `decide` checks a change of brokers' settings on this broker, `request_of` makes the request for the controller,
+    `result_of` the result of one resource.
     """
     passed, wrong = _sorted_out(services.node.node_id, tuple(resources), decide)
     results = [refusal(resource, error, result_of) for resource, error in wrong]
@@ -63,12 +63,12 @@ def refusal(resource: Resource, error: KafkaError, result_of: Callable[..., A]) 
 def _sorted_out(
     node_id: int, resources: tuple[R, ...], decide: Callable[[R], Altered | RefusedAlteration]
 ) -> tuple[tuple[R, ...], list[tuple[R, KafkaError]]]:
-    """Those that the controller may decide on, and those that are refused here."""
+    """Returns the resources that are forwarded to the controller, and those that are refused here."""
     passed, refused = [], []
     counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
         decided: Altered | RefusedAlteration | None = None
-        # The controller refuses what is there twice, as long as it sees both.
+        # The controller refuses a resource that is there twice, so both must be forwarded.
         is_alone = counts[resource.resource_type, resource.resource_name] == 1
         if resource.resource_type == BROKER_RESOURCE and is_alone:
             decided = misdirected(node_id, resource.resource_name) or decide(resource)

@@ -1,6 +1,7 @@
-"""Requests that the active controller decides: on its own listener by this node, otherwise in an Envelope (KIP-590).
+"""Requests that the active controller decides: on a controller's own listener directly, otherwise in an Envelope
+(KIP-590).
 
-Which they are is a column of the table; `metadata.controller_apis` decides each of them.
+A column of the table says which requests they are; `metadata.controller_apis` decides each of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from strandline.wire.schema import Request
 
 
 async def decided_by_controller(services: Services, context: RequestContext, request: Request) -> Any:
-    """The controller's response, from wherever the controller is."""
+    """Returns the controller's response, from this node or another."""
     if context.connection.is_controller_listener:
         return await decide_here(services, request, context.api_version, origin_of(context))
     seconds = SECONDS_MAX
@@ -32,20 +33,21 @@ def origin_of(context: RequestContext) -> RequestOrigin:
 
 
 def denial_of(services: Services, context: RequestContext, request: Request) -> Any:
-    """The response to a request of which nothing is allowed; None if it is allowed."""
+    """Returns the response to a request that is denied as a whole; None if it is allowed."""
     reduction = None if services.authorizer is None else services.authorizer.reduce(context, request)
     return None if reduction is None else reduction.merge(None)
 
 
 async def decide_here(services: Services, request: Request, version: int, origin: RequestOrigin) -> Any:
-    """The response of the controller in this process; raises NOT_CONTROLLER if it is not the active one."""
+    """Returns the response of the controller in this process; raises NOT_CONTROLLER if it is not the active one."""
     if services.controller is None or not services.controller.is_active:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
     return await decide_for(services.controller, request, version, origin)
 
 
 async def decided_for_broker(services: Services, context: RequestContext, request: Any) -> Any:
-    """The same for a broker that speaks of itself: when its connection breaks, the broker may be gone."""
+    """Returns the controller's response to a broker's request about itself. If its connection breaks, the broker may be
+    gone."""
     response = await decided_by_controller(services, context, request)
     connection, controller = context.connection, services.controller
     if response.error_code == ErrorCode.NONE and connection.on_lost is None and controller is not None:

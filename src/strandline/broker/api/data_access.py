@@ -1,4 +1,4 @@
-"""Authorization of Produce and Fetch, which walk their requests by themselves."""
+"""Authorization of Produce and Fetch, whose handlers decode their requests by hand."""
 
 from __future__ import annotations
 
@@ -49,10 +49,9 @@ def denied_pieces(
     topics: Sequence[ProducedTopic],
     pieces: Sequence[ProducedPiece],
 ) -> Mapping[int, KafkaError]:
-    """The pieces of a Produce that are denied, by their places, and why.
+    """Returns the errors of the denied partitions of a Produce request, by their places.
 
-    `transactional_id` is that of a request with transactional records; `topics` have empty names where nobody knows
-    the id.
+    `transactional_id` is that of a request with transactional records; topics with an unknown id have empty names.
     """
     if transactional_id is None and not authorizer.events.is_debug:
         operations = authorizer.rights_of(context).operations
@@ -61,7 +60,7 @@ def denied_pieces(
                 break
         else:
             authorizer.decisions.add_allowed(len(topics))
-            return _NONE  # as it is with most
+            return _NONE  # the usual case
     access = authorizer.access_of(context)
     if transactional_id is not None and not access.allows(
         AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, transactional_id
@@ -97,7 +96,7 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
             denied = denied or partition.is_denied
         if not denied:
             authorizer.decisions.add_allowed(len(fetch.partitions))
-            return  # as it is with most
+            return  # the usual case
     access = authorizer.access_of(context)
     if is_follower:
         is_denied = not access.allows_on_cluster(AclOperation.CLUSTER_ACTION)
@@ -113,13 +112,14 @@ def deny_partitions(services: Services, context: RequestContext, fetch: Fetch, *
 
 
 def denial_of_metadata(services: Services, context: RequestContext, request: FetchRequest) -> Body | None:
-    """The response to a Fetch of the metadata log by somebody who is no node of the cluster; None for those who are."""
+    """Returns the response to a Fetch of the metadata log from a user who is no node of the cluster; None for a
+    node."""
     if services.authorizer is None or services.authorizer.access_of(context).allows_on_cluster(
         AclOperation.CLUSTER_ACTION
     ):
         return None
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    # Before topics had ids, every partition had the error too, as in Kafka.
+    # Before version 13 every partition has the error too, as in Kafka.
     responses = tuple(
         FetchableTopicResponse(
             topic=topic.topic,

@@ -1,4 +1,4 @@
-"""Records that are older than their topic's retention when they arrive: they are taken, and soon deleted."""
+"""Records that are older than their topic's retention when they arrive: they are appended, and soon deleted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from strandline.telemetry import loggers
 
 
 def note_expired(services: Services, replica: Replica, timestamp_ms: int) -> None:
-    """Tells it to whoever reads the node's log, once for each topic. Kafka deletes such records without a word."""
+    """Logs such records once for each topic. Kafka deletes them without an event."""
     topic = replica.partition.topic
-    told = services.node.topics.told_expired
-    if timestamp_ms < 0 or topic in told:
+    logged = services.node.topics.logged_expired
+    if timestamp_ms < 0 or topic in logged:
         return
-    told.add(topic)
+    logged.add(topic)
     services.node.events.named(loggers.RECORDS).warn(
         "records are older than their topic's retention and will be deleted; raise retention.ms to keep them",
         topic=topic,

@@ -1,4 +1,4 @@
-"""The partitions of a Fetch response, and its bytes but for the records, which leave from their files."""
+"""The partitions of a Fetch response, and its bytes without the records, which are sent from their files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Read:
         self.records: Slice | None = None
         self.aborted: list[AbortedTransaction] = []
         self.diverging: tuple[int, int] | None = None
-        self.preferred = -1  # the replica that a consumer should rather ask
+        self.preferred = -1  # the replica from which the consumer should read instead
 
 
 def topic_name(version: int, topic: str, topic_id: bytes) -> bytes:
@@ -60,14 +60,14 @@ def topic_name(version: int, topic: str, topic_id: bytes) -> bytes:
 
 
 def partition_head(version: int, isolation_level: int, read: Read) -> bytes:
-    """Everything of a partition in front of its records."""
+    """Returns the bytes of a partition before its records."""
     size = read.records.size if read.records is not None else 0
     head = _PARTITION.pack(
         read.partition.index, read.error_code, read.high_watermark, read.last_stable, read.log_start
     )
     if version < 5:
         head = head[:-8]
-    # Kafka has an empty list where read_committed got an answer and where there is no such partition, null otherwise.
+    # Kafka has an empty list for read_committed without an error, and for an unknown partition; otherwise null.
     has_list = read.error_code == ErrorCode.NONE and isolation_level == READ_COMMITTED
     has_list = has_list or read.error_code in (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -83,7 +83,7 @@ def partition_head(version: int, isolation_level: int, read: Read) -> bytes:
 
 
 def partition_tags(read: Read, hint: Hint | None) -> bytes:
-    if read.diverging is not None:  # which is no error, so there is no hint
+    if read.diverging is not None:  # this is no error, so there is no hint
         return _tagged(0, _DIVERGING.pack(*read.diverging) + b"\x00")
     return b"\x00" if hint is None else _tagged(1, _HINT.pack(*hint) + b"\x00")
 
@@ -99,7 +99,7 @@ def response_tags(addresses: list[LeaderAddress]) -> bytes:
 
 
 def _tagged(tag: int, content: bytes) -> bytes:
-    """A section of one tagged field."""
+    """Returns a section with one tagged field."""
     return b"\x01" + uvarint(tag) + uvarint(len(content)) + content
 
 

@@ -1,21 +1,20 @@
 """Produce (key 0), versions 3 to 13: appends one batch to each partition.
 
-acks=0 gets no answer, acks=1 one after the leader's write, acks=all one when the high watermark has passed it.
+acks=0 gets no response, acks=1 one after the leader's write, acks=all one when the high watermark has passed the write.
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13), NOT_LEADER_OR_FOLLOWER, CORRUPT_MESSAGE,
 INVALID_RECORD, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP, UNSUPPORTED_COMPRESSION_TYPE,
 OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, NOT_ENOUGH_REPLICAS,
 INVALID_REQUIRED_ACKS, INVALID_TOPIC_EXCEPTION, KAFKA_STORAGE_ERROR; NOT_LEADER_OR_FOLLOWER says who leads (10 and
-later, KIP-951); of transactions INVALID_TXN_STATE,
-TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12 and later), INVALID_PRODUCER_ID_MAPPING. From version
-12 on a transactional batch adds its partition to the transaction by itself (KIP-890).
-Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SEQUENCE_NUMBER once it is committed, if
-it is known to have been written, where Kafka answers OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves a gap only
-because the one before it was refused a moment ago gets the error of that one, where Kafka answers
-OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka
-answers NOT_ENOUGH_REPLICAS; a batch may hold 1,000,000 records and inflate to 100 MB, where Kafka has no limit; one
-that cannot be decompressed gets INVALID_RECORD, where Kafka answers UNKNOWN_SERVER_ERROR.
+later, KIP-951); for transactions INVALID_TXN_STATE, TRANSACTION_ABORTABLE (11 and later), CONCURRENT_TRANSACTIONS (12
+and later), INVALID_PRODUCER_ID_MAPPING. From version 12 on a transactional batch adds its partition to the transaction
+by itself (KIP-890). Differs from Kafka: a repeated batch from before the last five gets DUPLICATE_SEQUENCE_NUMBER once
+it is committed, if it is known to have been written, where Kafka has OUT_OF_ORDER_SEQUENCE_NUMBER; a batch that leaves
+a gap only because the one before it was refused a moment ago gets the error of that one, where Kafka has
+OUT_OF_ORDER_SEQUENCE_NUMBER; below the minimum in sync a repeated batch waits for the high watermark, where Kafka has
+NOT_ENOUGH_REPLICAS; a batch may have 1,000,000 records and inflate to 100 MB, where Kafka has no limit; one that cannot
+be decompressed gets INVALID_RECORD, where Kafka has UNKNOWN_SERVER_ERROR.
 
-The request is walked by hand: this is the hot path, and its cost is per batch.
+The request is decoded by hand: this is the hot path, and its cost is per batch.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ _FLEXIBLE_FROM: Final = 9
 _LEADER_HINTS_FROM: Final = 10
 _ABORTABLE_ERROR_FROM: Final = 11
 _TRANSACTION_VERSION_2_FROM: Final = 12
-# What is refused by the partition's state is answered with the log start; what is wrong with the batch is not.
+# Errors without a log start offset in their response: those that do not come from the partition's state.
 _WITHOUT_LOG_START: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -116,9 +115,10 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
         refused = Result(ErrorCode.INVALID_REQUIRED_ACKS, message="acks must be 0, 1 or -1 (all).")
         return _respond(services, context, request, topics, [refused] * len(request.pieces))
     if request.transactional_id is None and any(_is_transactional(piece.records) for piece in request.pieces):
-        # Kafka's word for it: nobody may write transactions without saying whose.
+        # This is Kafka's error: transactional records need a transactional id.
         refused = Result(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, message="A transactional id is needed."
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            message="Transactional records need a transactional id.",
         )
         return _respond(services, context, request, topics, [refused] * len(request.pieces))
     if context.api_version >= _TOPIC_IDS_FROM:
@@ -158,7 +158,7 @@ async def _produce_in_transaction(
     topics: list[Topic],
     denied: Mapping[int, KafkaError],
 ) -> Body | PendingResponse | None:
-    """Asks the coordinator about the partitions in which this would open the transaction, then appends."""
+    """Verifies with the coordinator the partitions in which this opens the transaction, then appends."""
     version = context.api_version
     support = _support(version)
     headers = [
@@ -172,20 +172,20 @@ async def _produce_in_transaction(
     if len(producers) > 1:
         code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
         return _respond(services, context, request, topics, [Result(code)] * len(request.pieces))
-    wanted: list[tuple[int, Replica, int]] = []
+    to_verify: list[tuple[int, Replica, int]] = []
     for number, (piece, header) in enumerate(zip(request.pieces, headers, strict=True)):
         if header is not None and header.producer_id >= 0 and number not in denied:
-            with suppress(KafkaError):  # `_produce_one` answers with it
+            with suppress(KafkaError):  # `_produce_one` responds with it
                 replica = await services.replicas.open_led(topics[piece.topic_number].name, piece.partition)
-                wanted.append((number, replica, header.base_sequence))
+                to_verify.append((number, replica, header.base_sequence))
     guards: dict[int, VerificationGuard | KafkaError | None] = {**denied}
     for identity in producers:
         assert request.transactional_id is not None
-        asked = [(replica, sequence) for _, replica, sequence in wanted]
-        found = await guards_for(
-            services.node, services.transactions, request.transactional_id, identity, support, asked
+        sequences = [(replica, sequence) for _, replica, sequence in to_verify]
+        verified = await guards_for(
+            services.node, services.transactions, request.transactional_id, identity, support, sequences
         )
-        for (number, replica, _), guard in zip(wanted, found, strict=True):
+        for (number, replica, _), guard in zip(to_verify, verified, strict=True):
             header = headers[number]
             assert header is not None
             if isinstance(guard, KafkaError):
@@ -319,7 +319,7 @@ def _append(
 def _check_and_append(
     services: Services, context: RequestContext, acks: int, replica: Replica, records: memoryview, now_ms: int
 ) -> Result | None:
-    """Without waiting for anything; None if the batch has to be checked in a worker, which is `_produce_later`'s."""
+    """Checks and appends without waiting; returns None for a batch that needs a worker, as in `_produce_later`."""
     try:
         if replica.directory.offline_because is not None:
             replica.check_online()
@@ -340,7 +340,7 @@ async def _produce_later(
     guards: Mapping[int, VerificationGuard | KafkaError | None] = MappingProxyType({}),
     results: Sequence[Result] = (),
 ) -> Body | PendingResponse | None:
-    """The way of requests that have to wait before they can append: to open a log, to check or rewrite a large batch,
+    """Carries out requests that have to wait before they can append: to open a log, to check or rewrite a large batch,
     to flush. `results` are those of the first pieces, which did not have to wait."""
     results = list(results)
     for number, piece in enumerate(request.pieces[len(results) :], len(results)):
@@ -400,7 +400,7 @@ def _respond_when_committed(
             if code != ErrorCode.NONE:
                 results[number] = Result(code)
         body = _respond(services, context, request, topics, results)
-        assert body is not None, "with acks=0 nothing is waited for"
+        assert body is not None, "with acks=0 there is no response to wait for"
         pending.complete(body)
 
     DelayedProduce([each for _, each in appends], request.timeout_ms, committed)
@@ -410,7 +410,7 @@ def _respond_when_committed(
 def encode_all_written(
     version: int, pieces: list[Piece], topics: list[Topic], results: list[Result]
 ) -> bytearray:
-    """The bytes that the schema's encoder would give, in a tenth of the time; tests compare the two."""
+    """Returns the same bytes as the schema's encoder, in a tenth of the time; tests compare the two."""
     pack = _WRITTEN.pack
     rows: list[list[bytes]] = [[] for _ in topics]
     for piece, result in zip(pieces, results, strict=True):
@@ -451,7 +451,7 @@ def _respond(
     if has_errors:
         _note_refused(services, context, request, topics, results)
     if request.acks == 0:
-        # Nobody reads an answer; a client that must learn of an error finds its connection closed.
+        # There is no response; a closed connection tells the client that there was an error.
         if has_errors:
             context.connection.close()
         return None

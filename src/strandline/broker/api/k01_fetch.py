@@ -1,15 +1,15 @@
 """Fetch (key 1), versions 4 to 18: batches from an offset on, up to the high watermark or, for read_committed, the last
 stable offset, with the aborted transactions among them.
 
-Waits up to max_wait_ms until min_bytes can be given; errors and empty requests are answered at once. Records leave
+Waits up to max_wait_ms until there are min_bytes; errors and empty requests get their response at once. Records leave
 from the page cache by sendfile. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (13 and later),
-NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR (also
-where the log is damaged and another replica takes over), CORRUPT_MESSAGE where it is damaged and no other has it.
-Whoever asks the wrong broker is told who leads (16 and later, KIP-951). For
-the whole request: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
-A follower is answered up to the end of the log, and tells with each request what it has. Consumers of version 11 and
-later may read from followers, up to their high watermark; with `replica.selector.class` a leader sends a consumer to
-the replica of its rack that has most (KIP-392).
+NOT_LEADER_OR_FOLLOWER, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR (also where
+the log is damaged and another replica takes over), CORRUPT_MESSAGE where it is damaged and no other has it. The
+response of the wrong broker names the leader (16 and later, KIP-951). For the whole request:
+FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR. A follower reads up to the end of
+the log, and each of its requests says up to where it has it. Consumers of version 11 and later may read from followers,
+up to their high watermark; with `replica.selector.class` a leader sends a consumer to the replica of its rack that has
+the most records (KIP-392).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _STORAGE_ERROR_FROM: Final = 6
 _LEADER_HINTS_FROM: Final = 16
 _TOP: Final = Struct(">ihi")  # throttle time, error, session id
 _INT32: Final = Struct(">i")
-# A follower learns of a new high watermark with the next records, and after so long without any. Nobody waits for it:
-# told at once, it would ask twice for each append (KAFKA-9731).
+# A follower gets a new high watermark with the next records, or after so long without any. At once, it would fetch
+# twice for each append (KAFKA-9731).
 _WATERMARK_S: Final = 0.05
-# Errors by which clients find their way. Kafka does not count them as failed requests.
+# Errors by which clients find the leader. Kafka does not count them as failed requests.
 _EXPECTED: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNKNOWN_TOPIC_ID,
@@ -91,17 +91,17 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 
 
 async def _fetch_metadata(services: Services, context: RequestContext, request: FetchRequest) -> Body:
-    """A replica of the metadata log pulls, on the controllers' listener."""
+    """Responds to a replica of the metadata log, on the controllers' listener."""
     return (encode(await handle_fetch(services.quorum, request), context.api_version),)
 
 
 def _follower_of(request: FetchRequest) -> int:
-    """The broker that copies a partition, or -1 for a consumer."""
+    """Returns the broker that copies a partition, or -1 for a consumer."""
     return request.replica_state.replica_id if request.replica_state is not None else request.replica_id
 
 
 def _find_all(services: Services, fetch: Fetch) -> list[Replica | None]:
-    """The open replica of each partition, as they are now: looked up once for all that is done at one moment."""
+    """Returns the open replica of each partition, looked up once for all steps of one moment."""
     by_id, by_topic = services.image.topics_by_id, services.replicas.by_topic
     found: list[Replica | None] = []
     for partition in fetch.partitions:
@@ -119,7 +119,7 @@ def _find_all(services: Services, fetch: Fetch) -> list[Replica | None]:
 async def _fetch_later(
     services: Services, context: RequestContext, request: FetchRequest, fetch: Fetch
 ) -> Finished:
-    """For partitions that are not open yet, or that do not exist."""
+    """Fetches after opening the partitions that are not open yet, if they exist."""
     for partition in fetch.partitions:
         topic = partition.topic or services.node.topic_name(partition.topic_id)
         if partition.is_denied:
@@ -128,7 +128,7 @@ async def _fetch_later(
             await services.replicas.open(topic, partition.index)
             partition.opening_error = 0
         except KafkaError as error:
-            partition.opening_error = error.code  # `_read` answers with it
+            partition.opening_error = error.code  # `_read` responds with it
     return _fetch(services, context, request, fetch, _find_all(services, fetch))
 
 
@@ -150,7 +150,7 @@ def _fetch(
 def _note_progress(
     services: Services, request: FetchRequest, fetch: Fetch, replicas: list[Replica | None]
 ) -> None:
-    """Notes what a follower has, which its offset says; that may commit records and change the in-sync set."""
+    """Notes the progress of a follower by its fetch offset, which may commit records and change the in-sync set."""
     follower = _follower_of(request)
     epoch = request.replica_state.replica_epoch if request.replica_state is not None else -1
     now = services.clock.monotonic()
@@ -169,7 +169,7 @@ def _note_progress(
         try:
             replica.fetched_by(follower, offset, partition.log_start, epoch, now)
         except KafkaError:
-            continue  # `_read` answers with it
+            continue  # `_read` responds with it
         services.isr.fetched(replica, follower)
 
 
@@ -244,7 +244,7 @@ class _DelayedFetch(PendingResponse):
             self._finish(reads)
 
     def _read_all(self) -> tuple[list[Read], bool, bool]:
-        """Of the replicas that there are by now: some may have been deleted, or made anew."""
+        """Reads from the present replicas: some may have been deleted, or created again."""
         replicas = _find_all(self._services, self._fetch)
         return _read_all(self._services, self._context, self._request, self._fetch, replicas)
 
@@ -259,7 +259,7 @@ class _DelayedFetch(PendingResponse):
 
     def _end(self) -> None:
         self._is_over = True
-        # Cancelled also when it has fired: it refers to this object, which refers to it.
+        # The timer is cancelled also when it has fired, because it and this object refer to each other.
         self._timer.cancel()
         if self._context.connection.interrupt_long_poll == self._expire:
             self._context.connection.interrupt_long_poll = None
@@ -274,10 +274,10 @@ def _read_all(
     fetch: Fetch,
     replicas: list[Replica | None],
 ) -> tuple[list[Read], bool, bool]:
-    """The results of the partitions; whether they are a response already: enough bytes, or something urgent; and
-    whether it should be one soon, since a follower does not know how far it may show what it has.
+    """Returns the results of the partitions; True if the response is due now (enough bytes, or something urgent); and
+    True if it is due soon, because a follower does not know the high watermark of its records.
 
-    Where there is more than could be read at a time nobody waits for it: the reader asks again.
+    A response does not wait for records beyond its limits: the reader fetches again.
     """
     left = min(request.max_bytes, services.fetch_policy.bytes_max)
     total = 0
@@ -309,18 +309,18 @@ def _read_all(
             must_answer = must_answer or read.records.has_more
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
         is_behind = is_behind or _is_behind(read)
-        # A follower is told at once where the log begins now.
+        # A follower gets a new log start at once.
         must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_FROM:
-            read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # which these know how to go on from
+            read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # from which these clients can recover
         reads.append(read)
-    # Consumers that are sent to followers wait for what those may show (KIP-392).
+    # Consumers that read from followers wait for the high watermark of those (KIP-392).
     must_answer = must_answer or (is_behind and services.fetch_policy.selects_by_rack)
     return reads, must_answer or total >= min(request.min_bytes, left), is_behind
 
 
 def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) -> bool:
-    """Whether a follower has all of a partition and knows all about it: of most partitions each time it asks."""
+    """Returns True if a follower has all records and offsets of a partition, as for most partitions of a fetch."""
     role, log = replica.role, replica.log
     return (
         isinstance(role, PartitionLeader)
@@ -353,7 +353,7 @@ def _read(
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         topic = partition.topic or services.node.topic_name(partition.topic_id)
         services.replicas.state_here(topic, partition.index)
-        # It could not be opened, or it has been deleted and made anew while the request waited.
+        # The log could not be opened, or was deleted and created again while the request waited.
         raise KafkaError(partition.opening_error or ErrorCode.NOT_LEADER_OR_FOLLOWER)
     follower = _follower_of(request)
     if not replica.is_leader and (follower >= 0 or context.api_version < FOLLOWER_FETCH_FROM):
@@ -390,7 +390,7 @@ def _read(
 
 
 def _is_throttled(services: Services, replica: Replica, follower: int) -> bool:
-    """Whether a follower that catches up gets nothing for now."""
+    """Returns True if replication is throttled for a follower that catches up."""
     throttle = services.leader_quota
     if follower in replica.leader.in_sync or not throttle.lists(replica, services.node.node_id):
         return False
@@ -398,12 +398,12 @@ def _is_throttled(services: Services, replica: Replica, follower: int) -> bool:
 
 
 def _diverging_point(log: Log, partition: SessionPartition) -> tuple[int, int] | None:
-    """Where the reader's log leaves this one: it has records of an epoch beyond that epoch's end here (KIP-320)."""
+    """Returns where the reader's log diverges: it has records of an epoch beyond that epoch's end here (KIP-320)."""
     read_epoch = partition.last_fetched_epoch
     if read_epoch < 0:
-        return None  # consumers mostly do not say
+        return None  # most consumers do not send it
     if read_epoch == log.epochs.latest_epoch and partition.fetch_offset <= log.log_end_offset:
-        return None  # as it is with a follower that keeps up
+        return None  # the usual case of a follower that keeps up
     epoch, end_offset = log.epochs.end_offset_for(read_epoch, log.log_end_offset)
     if epoch < 0:
         return None
@@ -471,7 +471,7 @@ def _hint_for(services: Services, context: RequestContext, read: Read, hints: Le
 
 
 def _note_throttled(services: Services, read: Read) -> None:
-    assert read.replica is not None, "it gave records"
+    assert read.replica is not None, "it returned records"
     throttle = services.leader_quota
     if read.records is not None and throttle.lists(read.replica, services.node.node_id):
         throttle.note(read.records.size)
@@ -485,11 +485,11 @@ def _is_news(read: Read) -> bool:
         or read.preferred >= 0
         or read.high_watermark != read.partition.told_high_watermark
         or read.log_start != read.partition.told_log_start
-        # A follower that was told, and says otherwise, has not taken it: it was held up, say.
+        # A follower that was sent a value and names another has not taken it over, for example after an error.
         or _is_behind(read)
     )
 
 
 def _is_behind(read: Read) -> bool:
-    """Whether a follower could have a higher watermark than it says: that of what it has."""
+    """Returns True if a follower could have a higher watermark for the records that it has."""
     return read.partition.known_high_watermark < min(read.high_watermark, read.partition.fetch_offset)

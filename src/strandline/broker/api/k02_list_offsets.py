@@ -4,8 +4,8 @@ Timestamps below zero have a meaning: -1 the end that the isolation level may se
 the largest timestamp, -4 the earliest offset on local disk (the log start, as there is no tiered storage), -5 the
 latest tiered offset and -6 the earliest not yet tiered (neither exists: offset -1). Errors by partition:
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, KAFKA_STORAGE_ERROR,
-CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that the version does not have, and of a
-new leader that does not know yet how much is committed OFFSET_NOT_AVAILABLE (LEADER_NOT_AVAILABLE before version 5):
+CORRUPT_MESSAGE where the log is damaged, UNSUPPORTED_VERSION for a meaning that the version does not have. A new leader
+that does not know yet how much is committed responds with OFFSET_NOT_AVAILABLE (LEADER_NOT_AVAILABLE before version 5):
 otherwise the end would seem to go back (KIP-207).
 """
 
@@ -35,7 +35,7 @@ MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
-# The version that brought each meaning.
+# The first version with each meaning.
 _TIMESTAMPS_FROM: Final = {
     LATEST: 1,
     EARLIEST: 1,
@@ -52,13 +52,13 @@ _CONSUMER: Final = -1
 async def handle(
     services: Services, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
-    asked = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
+    counts = Counter((topic.name, p.partition_index) for topic in request.topics for p in topic.partitions)
     topics = []
     for topic in request.topics:
         responses = []
         for partition in topic.partitions:
             try:
-                if asked[topic.name, partition.partition_index] > 1:
+                if counts[topic.name, partition.partition_index] > 1:
                     raise KafkaError(
                         ErrorCode.INVALID_REQUEST, "The partition is in the request more than once."
                     )
@@ -99,7 +99,7 @@ def _partition_response(
             partition_index=partition.partition_index, error_code=ErrorCode.NONE
         )
     time, offset = found
-    # The end has no record yet; it belongs to the epoch that will write it.
+    # The end offset has no record yet; its epoch is the one that will write it.
     epoch = replica.epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
     return ListOffsetsPartitionResponse(
         partition_index=partition.partition_index,

@@ -1,9 +1,10 @@
-"""Metadata (key 3), versions 0 to 13: brokers, topics, partitions and who leads them.
+"""Metadata (key 3), versions 0 to 13: brokers, topics, partitions and their leaders.
 
-Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and what a failed automatic
-creation says. Differs from Kafka: a topic that is created automatically is in this very response, where Kafka responds
-UNKNOWN_TOPIC_OR_PARTITION and has the client ask again; the topic of share groups, which are not offered, is never
-created automatically; while a leader is found to be gone the response waits for the next one (see `suspected_brokers`).
+Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, INVALID_TOPIC_EXCEPTION, and the error of a failed
+automatic creation. Differs from Kafka: a topic that is created automatically is in the same response, where Kafka
+responds with UNKNOWN_TOPIC_OR_PARTITION and the client requests it again; the topic of share groups, which are not
+offered, is never created automatically; when a leader is gone, the response waits for the next one (see
+`suspected_brokers`).
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ def _names_to_create(services: Services, context: RequestContext, request: Metad
 
 
 def _creates(services: Services, request: MetadataRequest) -> bool:
-    """Whether topics that are missing are created."""
+    """Returns True if missing topics are created."""
     is_enabled = bool(services.configs.broker_value("auto.create.topics.enable"))
     return is_enabled and request.allow_auto_topic_creation
 
 
 def _topics(services: Services, context: RequestContext, request: MetadataRequest) -> list[TopicState]:
-    """The ones that are asked for and exist."""
+    """Returns the requested topics that exist."""
     image = services.image
     if _is_all_topics(context, request):
         return list(image.topics.values())
@@ -113,16 +114,16 @@ def _respond(
         return (encode_counted(_response(services, context, request, list(topics)), context),)
     if not is_all:
         return _make_large(services, context, request, topics)
-    kept = _kept(services, context, request, services.image.version)
-    return (kept,) if kept is not None else _respond_with_all(services, context, request)
+    cached = _cached(services, context, request, services.image.version)
+    return (cached,) if cached is not None else _respond_with_all(services, context, request)
 
 
 async def _respond_with_all(services: Services, context: RequestContext, request: MetadataRequest) -> Body:
-    asked_at = services.image.version
+    version = services.image.version
     async with services.metadata_cache.building:
-        kept = _kept(services, context, request, asked_at)
-        if kept is not None:
-            return (kept,)
+        cached = _cached(services, context, request, version)
+        if cached is not None:
+            return (cached,)
         began_at = services.image.version
         brokers = brokers_seen_by(services, context.connection.listener)
         (response,) = await _make_large(services, context, request, _all_topics(services, context, request))
@@ -136,15 +137,15 @@ async def _make_large(
     request: MetadataRequest,
     topics: Iterator[MetadataResponseTopic],
 ) -> tuple[bytes]:
-    """Topics that change meanwhile are shown as they were or as they are, each by itself."""
-    made = await build_cooperatively(topics, lambda topic: 1 + len(topic.partitions))
-    response = _response(services, context, request, made)
+    """Makes a large response in steps. A topic that changes meanwhile is in it in its old or its new state."""
+    built = await build_cooperatively(topics, lambda topic: 1 + len(topic.partitions))
+    response = _response(services, context, request, built)
     count_errors(response, context)
     return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
 
 def _key(services: Services, context: RequestContext, request: MetadataRequest) -> Hashable:
-    # Where there are rules of access, each sees what it may see.
+    # With an authorizer each user has a response of its own.
     viewer = None if services.authorizer is None else (context.principal, context.client_host)
     return (
         viewer,
@@ -155,10 +156,10 @@ def _key(services: Services, context: RequestContext, request: MetadataRequest) 
     )
 
 
-def _kept(
+def _cached(
     services: Services, context: RequestContext, request: MetadataRequest, version: int
 ) -> bytes | None:
-    """The response about all topics, if it has been made since the image was at this version."""
+    """Returns the response about all topics, if one was made for this version of the image."""
     brokers = brokers_seen_by(services, context.connection.listener)
     return services.metadata_cache.find(_key(services, context, request), version, brokers)
 
@@ -190,11 +191,11 @@ def _operations(access: RequestAccess | None, request: MetadataRequest, name: st
 def _all_topics(
     services: Services, context: RequestContext, request: MetadataRequest
 ) -> Iterator[MetadataResponseTopic]:
-    """Topics that somebody may not describe are left out."""
+    """Yields all topics, except those that the user may not describe."""
     image, access = services.image, access_of(services, context)
     for name in sorted(image.topics):
         topic = image.topics.get(name)
-        if topic is not None and may_describe(access, name, is_act=False):  # and not deleted meanwhile
+        if topic is not None and may_describe(access, name, is_act=False):  # it was not deleted meanwhile
             yield _topic_response(services, access, request, topic)
 
 
@@ -233,7 +234,7 @@ def _requested_topics(
 
 
 def _denied(name: str) -> MetadataResponseTopic:
-    """Whether the topic exists, and is internal, is not told."""
+    """Returns the denial of a topic, which does not show whether the topic exists or is internal."""
     return MetadataResponseTopic(
         error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
         name=name,

@@ -1,9 +1,9 @@
-"""OffsetCommit (key 8), versions 2 to 10: a group's progress, answered once it is written.
+"""OffsetCommit (key 8), versions 2 to 10: commits a group's offsets; the response comes once they are committed.
 
-Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (10), OFFSET_METADATA_TOO_LARGE, and for all of them
-ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND (9 and later), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, STALE_MEMBER_EPOCH,
-REBALANCE_IN_PROGRESS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS. A commit of an older
-member epoch is taken where the member has held the partitions ever since (KIP-1251).
+Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID (10), OFFSET_METADATA_TOO_LARGE, and for all
+partitions ILLEGAL_GENERATION, GROUP_ID_NOT_FOUND (9 and later), UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+STALE_MEMBER_EPOCH, REBALANCE_IN_PROGRESS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS. A
+commit of an older member epoch is accepted if the member has held the partitions ever since (KIP-1251).
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _Topic = tuple[str, bytes, list[OffsetCommitRequestPartition]]
 
 
 class CommitState(NamedTuple):
-    """The memory of a connection's commits: the shape of the last one, and the template if two were alike."""
+    """The state of a connection's commits: the shape of the last one, and the template if two were alike."""
 
     shape: tuple[object, ...]
     template: CommitTemplate | None
 
 
 class _PendingCommit(PendingResponse):
-    """Completed by what became of the records; has the bytes of the response for the connection."""
+    """A pending response that is completed once the records are written, or could not be; it encodes the response."""
 
     __slots__ = ("_codes", "_commit", "error_code")
 
     def __init__(self, commit: CommitRequest, codes: list[int] | None) -> None:
-        """`codes` has one for each partition; None where nothing is wrong so far."""
-        self.body = self.request = None  # as every `PendingResponse` begins, without another call
-        self.error_code = 0  # of all of them, if they could not be written
+        """`codes` has an error code for each partition; None if there is no error so far."""
+        self.body = self.request = None  # the initial state of a `PendingResponse`, without a call
+        self.error_code = 0  # the error of all partitions, if the records could not be written
         self._commit = commit
         self._codes = codes
 
@@ -90,7 +90,7 @@ def _handle(services: Services, context: RequestContext, request: OffsetCommitRe
         return _refused(commit, None, KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     known, codes = _known(services, commit, access)
     if not known:
-        return (commit.response(codes),)  # no group comes to be by it
+        return (commit.response(codes),)  # this creates no group
     group_id = commit.group_id
     try:
         runtime = services.groups.loaded(group_id) or services.groups.shard_of(group_id)
@@ -119,7 +119,7 @@ def _remember(
     changes: list[OffsetChanges],
     runtime: GroupRuntime,
 ) -> None:
-    """Makes a template of the second of two requests of the same shape."""
+    """Makes a template from the second of two requests with the same shape."""
     states, key = context.connection.handler_state, OffsetCommitRequest.API_KEY
     shape = commit.shape(changes)
     earlier: CommitState | None = states.get(key)
@@ -132,7 +132,7 @@ def _remember(
 def _known(
     services: Services, commit: CommitRequest, access: RequestAccess | None
 ) -> tuple[list[_Topic], list[int]]:
-    """The partitions that exist, and for each partition of the request an error code, 0 where it exists."""
+    """Returns the partitions that exist, and an error code for each partition of the request, 0 if it exists."""
     by_id = commit.version >= _TOPIC_IDS_FROM
     found: list[_Topic] = []
     codes: list[int] = []
@@ -164,7 +164,8 @@ def _write(
     runtime: GroupRuntime,
     now: Moment,
 ) -> Handled:
-    """`codes` has one for each partition, 0 for those that `changes` are about; None where that is all of them."""
+    """Writes a commit. `codes` has an error code for each partition, 0 for those in `changes`; None if those are
+    all."""
     pending = _PendingCommit(commit, codes)
     if commit.retention_ms < 0:
         runtime.commit(changes, pending, pending)

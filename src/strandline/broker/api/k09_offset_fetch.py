@@ -1,9 +1,9 @@
 """OffsetFetch (key 9), versions 1 to 10: committed offsets, of several groups from version 8.
 
-Topics of null mean all that the group has. A partition without a committed offset has offset -1 and no error. Errors by
-group: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
-STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10), UNSTABLE_OFFSET_COMMIT where only stable offsets are asked for
-(7 and later) and a transaction is about to change this one.
+A null list of topics requests all offsets of the group. A partition without a committed offset has offset -1 and no
+error. Errors by group: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS, UNKNOWN_MEMBER_ID,
+STALE_MEMBER_EPOCH; by partition UNKNOWN_TOPIC_ID (10), UNSTABLE_OFFSET_COMMIT if only stable offsets are requested (7
+and later) and a transaction is about to change this one.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def handle(
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         )
-    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    answer = _group(services, context, asked, request.require_stable)
+    requested = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+    response = _group(services, context, requested, request.require_stable)
     return OffsetFetchResponse(
-        topics=tuple(_old_topic(topic) for topic in answer.topics), error_code=answer.error_code
+        topics=tuple(_old_topic(topic) for topic in response.topics), error_code=response.error_code
     )
 
 
@@ -82,41 +82,44 @@ def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
 
 
 def _group(
-    services: Services, context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
+    services: Services, context: RequestContext, requested: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     try:
-        runtime = services.groups.shard_of(asked.group_id)
-        runtime.shard.offset_requests.check_fetch(asked.group_id, asked.member_id, asked.member_epoch)
+        runtime = services.groups.shard_of(requested.group_id)
+        runtime.shard.offset_requests.check_fetch(
+            requested.group_id, requested.member_id, requested.member_epoch
+        )
         committed = runtime.committed()
     except KafkaError as error:
         by_partition = context.api_version < _GROUP_ERRORS_FROM
         return OffsetFetchResponseGroup(
-            group_id=asked.group_id,
+            group_id=requested.group_id,
             error_code=error.code,
-            topics=_refused(asked, error.code) if by_partition else (),
+            topics=_refused(requested, error.code) if by_partition else (),
         )
-    offsets = _Visible(committed, asked.group_id, require_stable)
-    if asked.topics is None:
+    offsets = _Visible(committed, requested.group_id, require_stable)
+    if requested.topics is None:
         topics = tuple(
             _topic(services, offsets, name, tuple(partitions))
-            for name, partitions in offsets.view.of_group(asked.group_id).items()
-            # From here on topics have ids, which one that is being deleted has no more.
+            for name, partitions in offsets.view.of_group(requested.group_id).items()
+            # From this version on topics have ids, and a topic that is being deleted no longer has one.
             if context.api_version < _TOPIC_IDS_FROM or name in services.image.topics
         )
     else:
-        topics = tuple(_requested_topic(services, context, offsets, topic) for topic in asked.topics)
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+        topics = tuple(_requested_topic(services, context, offsets, topic) for topic in requested.topics)
+    return OffsetFetchResponseGroup(group_id=requested.group_id, topics=topics)
 
 
-def _refused(asked: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResponseTopics, ...]:
-    """Versions before 2 have no code for the whole: each partition says it."""
+def _refused(requested: OffsetFetchRequestGroup, code: int) -> tuple[OffsetFetchResponseTopics, ...]:
+    """Returns the topics of a refusal: versions before 2 have no error code for the whole response, so each partition
+    has it."""
     return tuple(
         OffsetFetchResponseTopics(
             name=topic.name,
             topic_id=topic.topic_id,
             partitions=tuple(_partition(index, _NONE, code) for index in topic.partition_indexes),
         )
-        for topic in asked.topics or ()
+        for topic in requested.topics or ()
     )
 
 
@@ -144,7 +147,7 @@ def _topic(
 
 
 class _Visible(NamedTuple):
-    """A group's offsets as this request may see them."""
+    """The offsets of a group that this request may see."""
 
     view: CommittedView
     group_id: str

@@ -1,8 +1,8 @@
-"""FindCoordinator (key 10), versions 0 to 6: which broker coordinates a group or a transactional id.
+"""FindCoordinator (key 10), versions 0 to 6: finds the coordinator of a group or a transactional id.
 
-The first request makes `__consumer_offsets` or `__transaction_state`. Errors: INVALID_GROUP_ID,
-COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for an unknown type of key. Differs from Kafka: there are no share groups,
-so their keys get INVALID_REQUEST also from version 6 on: nobody should ask again.
+The first request creates `__consumer_offsets` or `__transaction_state`. Errors: INVALID_GROUP_ID,
+COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST for an unknown type of key. Differs from Kafka: there are no share groups, so
+their keys get INVALID_REQUEST also from version 6 on, and clients do not retry.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def _find(services: Services, context: RequestContext, kind: int, key: str
         elif kind == _TRANSACTION:
             shards = services.transactions
         else:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no coordinator of type {kind}.")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {kind}.")
         await shards.ensure_topic()
         leader = shards.leader_of(key)
         load = shards.first_load(key)
@@ -64,7 +64,7 @@ async def _find(services: Services, context: RequestContext, kind: int, key: str
                     host=node.host,
                     port=node.port,
                     error_code=ErrorCode.NONE,
-                    # Kafka says this in words, and only to those who ask for several.
+                    # Kafka has this message only in versions for several keys.
                     error_message="NONE" if context.api_version < 4 else "",
                 )
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator has no leader at the moment.")

@@ -1,4 +1,4 @@
-"""JoinGroup (key 11), versions 0 to 9: joins a group of the classic protocol, and waits until the others have too.
+"""JoinGroup (key 11), versions 0 to 9: joins a group of the classic protocol, and waits until the other members have.
 
 Errors: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, MEMBER_ID_REQUIRED (4 and later), UNKNOWN_MEMBER_ID,
 FENCED_INSTANCE_ID, INCONSISTENT_GROUP_PROTOCOL, GROUP_MAX_SIZE_REACHED, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
@@ -45,7 +45,7 @@ class _PendingJoin(PendingMessage):
 
 
 def _fitted(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
-    """Older versions cannot say that there is no protocol."""
+    """Fits the response to older versions, which cannot express that there is no protocol."""
     if version < _NULL_PROTOCOL_FROM and response.protocol_name is None:
         response.protocol_name = ""
     return response

@@ -1,7 +1,7 @@
 """Heartbeat (key 12), versions 0 to 4: a member of a classic group is alive.
 
 Errors: REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_GROUP_ID,
-NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is loaded it is told that all is well, as Kafka does.
+NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is being loaded the response has no error, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""SyncGroup (key 14), versions 0 to 5: the leader of a classic group gives the assignment, everyone gets its own.
+"""SyncGroup (key 14), versions 0 to 5: the leader of a classic group sends the assignment, and every member gets its
+own.
 
 Errors: REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INCONSISTENT_GROUP_PROTOCOL,
-INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is loaded it is REBALANCE_IN_PROGRESS.
+INVALID_GROUP_ID, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE. While the group is being loaded the error is
+REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations

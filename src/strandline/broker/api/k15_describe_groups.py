@@ -75,7 +75,7 @@ def _describe(group_id: str, group: ClassicGroup | None, version: int) -> Descri
                 group_instance_id=member.instance_id,
                 client_id=member.client_id,
                 client_host=member.client_host,
-                # What a member wants is decided with its group's protocol; what it had it has until then.
+                # The metadata of a member depends on the group's protocol, which is not decided during a rebalance.
                 member_metadata=member.metadata_for(group.protocol or "") if is_stable else b"",
                 member_assignment=member.assignment,
             )

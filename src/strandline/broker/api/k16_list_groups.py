@@ -1,6 +1,6 @@
 """ListGroups (key 16), versions 0 to 5: the groups that this broker coordinates, by state and type.
 
-Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is loaded.
+Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is being loaded.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""ApiVersions (key 18), versions 0 to 4: what this broker understands.
+"""ApiVersions (key 18), versions 0 to 4: the APIs, versions and features of this node.
 
-A version that is not known is answered in version 0 with UNSUPPORTED_VERSION and the range of this API (KIP-511).
-Names of client software that break KIP-511's pattern get INVALID_REQUEST. Produce is announced from version 0, as
-Kafka does for the sake of librdkafka, which would otherwise switch compression off; versions 0 to 2 are refused.
-The APIs of client telemetry are told while a subscription exists (ADR 46).
-Features whose lowest level is 0 are told from version 4 on: older clients fail if they read of one (KAFKA-17492).
+An unknown version gets a response in version 0 with UNSUPPORTED_VERSION and the range of this API (KIP-511). Names of
+client software that break KIP-511's pattern get INVALID_REQUEST. Produce is announced from version 0, as by Kafka,
+because librdkafka would otherwise switch compression off; versions 0 to 2 are refused. The APIs of client telemetry are
+announced while a subscription exists (ADR 46). Features whose lowest level is 0 are announced from version 4 on,
+because older clients fail on them (KAFKA-17492).
 """
 
 from __future__ import annotations
@@ -67,13 +67,14 @@ def handle(services: Services, context: RequestContext, request: ApiVersionsRequ
 
 
 def _finalized_features(services: Services) -> dict[str, int]:
-    """The levels that the whole cluster uses; that of kraft.version is told once it is more than 0, as in Kafka."""
+    """Returns the levels that the whole cluster uses; kraft.version is among them once it is more than 0, as in
+    Kafka."""
     level = services.quorum.kraft_version
     return services.image.features | ({KRAFT_VERSION_FEATURE: level} if level else {})
 
 
 def respond_to_unknown_version(_: Services, context: RequestContext) -> Handled:
-    """In version 0, which every client can read, the versions that it may use (KIP-511)."""
+    """Responds with the versions of this API in version 0, which every client can read (KIP-511)."""
     context.api_version = 0
     api = TABLE[API_VERSIONS]
     response = ApiVersionsResponse(

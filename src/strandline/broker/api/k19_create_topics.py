@@ -1,8 +1,8 @@
 """CreateTopics (key 19), versions 2 to 7: creates topics, each by itself.
 
-The controller decides; the answer is given once it is synced.
-Errors: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_CONFIG,
-INVALID_REPLICA_ASSIGNMENT, INVALID_REQUEST, POLICY_VIOLATION, KAFKA_STORAGE_ERROR where the disk is full.
+The controller decides; the response comes once the decision is committed. Errors: INVALID_TOPIC_EXCEPTION,
+TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, INVALID_CONFIG, INVALID_REPLICA_ASSIGNMENT,
+INVALID_REQUEST, POLICY_VIOLATION, KAFKA_STORAGE_ERROR if the disk is full.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DeleteRecords (key 21), versions 0 to 2: moves a partition's log start forward; -1 means to the high watermark.
 
-The new log start is checkpointed, and known to every replica that lives, before it is answered: neither a crash nor
+Before the response, the new log start is checkpointed and known to every replica that is alive: neither a crash nor
 another leader brings records back. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
 OFFSET_OUT_OF_RANGE, INVALID_TOPIC_EXCEPTION for an internal topic, POLICY_VIOLATION for one that is only compacted,
-REQUEST_TIMED_OUT where a replica has not heard of it in time, KAFKA_STORAGE_ERROR.
+REQUEST_TIMED_OUT if a replica has not fetched it in time, KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations
@@ -56,12 +56,17 @@ async def handle(
 
 async def _delete(services: Services, topic: str, partition: DeleteRecordsPartition) -> PendingAppend:
     if topic in INTERNAL_TOPICS and topic in services.image.topics:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} belongs to the brokers.")
+        raise KafkaError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is an internal topic: its records cannot be deleted."
+        )
     replica = await services.replicas.open_led(topic, partition.partition_index)
     replica.check_online()
     policy = replica.config.cleanup_policy
     if "compact" in policy and "delete" not in policy:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{topic} does not have cleanup.policy=delete.")
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{topic} does not have cleanup.policy=delete, so its records cannot be deleted.",
+        )
     epoch = replica.epoch
     offset = replica.delete_records_before(partition.offset)
     await services.flusher.checkpoint_log_start(replica)
@@ -71,7 +76,7 @@ async def _delete(services: Services, topic: str, partition: DeleteRecordsPartit
 async def _until_known(
     services: Services, pending: list[tuple[DeleteRecordsPartitionResult, PendingAppend]], timeout_ms: int
 ) -> None:
-    """Puts into the results what the other replicas say, or that they did not say it in time."""
+    """Puts the low watermarks into the results once all replicas know the log start, or the error of a timeout."""
     if all(result.low_watermark >= each.offset for result, each in pending):
         return
     known: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
@@ -86,7 +91,7 @@ async def _until_known(
     for (result, each), code in zip(pending, await known, strict=True):
         result.error_code = code
         if code == ErrorCode.NONE:
-            # What was known a moment ago; whoever leads now knows more.
+            # This is the value of a moment ago; the present leader knows more.
             result.low_watermark = (
                 low_watermark(services.image, services.node.node_id, each.replica)
                 if leads_still(each)

@@ -1,8 +1,8 @@
 """InitProducerId (key 22), versions 0 to 5: a producer id and epoch, for an idempotent or a transactional producer.
 
-With a transactional id the producer before is fenced and its open transaction aborted; while that goes on the answer is
-CONCURRENT_TRANSACTIONS. From version 3 on a producer may say what it was, to go on after an error (KIP-360). Errors:
-INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED
+With a transactional id the earlier producer is fenced and its open transaction aborted; meanwhile the response is
+CONCURRENT_TRANSACTIONS. From version 3 on a producer may send its id and epoch, to go on after an error (KIP-360).
+Errors: INVALID_REQUEST, KAFKA_STORAGE_ERROR if the disk is full, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED
 (INVALID_PRODUCER_EPOCH before version 4), NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 Version 6 (two-phase commit, KIP-939) is unstable in Kafka 4.3 and not offered.
 """
@@ -47,7 +47,7 @@ def _refused(code: int) -> InitProducerIdResponse:
 
 
 async def _allocate(services: Services) -> InitProducerIdResponse:
-    # An idempotent producer without a transactional id always begins anew, whatever it had before.
+    # An idempotent producer without a transactional id always gets a new id, even if it had one before.
     return InitProducerIdResponse(
         throttle_time_ms=0,
         error_code=ErrorCode.NONE,
@@ -78,7 +78,7 @@ async def _begin(
         return _refused(ErrorCode.INVALID_PRODUCER_EPOCH if is_old else error.code)
     if decided.code == ErrorCode.NONE:
         services.node.events.named(loggers.TRANSACTIONS).info(
-            "producer begins, and those before it are fenced",
+            "producer begins, and earlier ones are fenced",
             transactional_id=transactional_id,
             producer_id=decided.identity.producer_id,
             epoch=decided.identity.epoch,

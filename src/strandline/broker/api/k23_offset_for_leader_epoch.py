@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch (key 23), versions 2 to 4: where a leader epoch ended (KIP-101, KIP-279, KIP-320).
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4: the end offset of a leader epoch (KIP-101, KIP-279, KIP-320).
 
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH,
 KAFKA_STORAGE_ERROR.
@@ -40,7 +40,7 @@ async def _end_offset(services: Services, topic: str, partition: OffsetForLeader
     replica.check_online()
     replica.check_leader_epoch(partition.current_leader_epoch)
     if partition.leader_epoch == replica.epoch:
-        # The present epoch ends where the log does, also before its first record.
+        # The present epoch ends at the end of the log, also before its first record.
         epoch, end_offset = partition.leader_epoch, replica.log.log_end_offset
     else:
         epoch, end_offset = replica.log.epochs.end_offset_for(

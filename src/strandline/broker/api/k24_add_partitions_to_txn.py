@@ -1,10 +1,10 @@
-"""AddPartitionsToTxn (key 24), versions 0 to 5: partitions that a transaction is about to write to.
+"""AddPartitionsToTxn (key 24), versions 0 to 5: adds partitions to a transaction, before it writes to them.
 
-Versions 0 to 3 are of clients; 4 and 5 come from other brokers, for several transactions at once: 4 asks or adds, 5
-adds for producers of transaction version 2 (KIP-890). Where one partition is unknown none is added: the others get
+Versions 0 to 3 are for clients; 4 and 5 come from other brokers, for several transactions at once: 4 verifies or adds,
+5 adds for producers of transaction version 2 (KIP-890). If one partition is unknown, none is added: the others get
 OPERATION_NOT_ATTEMPTED. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED for internal topics
 (0 to 3), INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH in 0 and 1),
-CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE where one is asked about that is not in the transaction, NOT_COORDINATOR,
+CONCURRENT_TRANSACTIONS, TRANSACTION_ABORTABLE if a partition to verify is not in the transaction, NOT_COORDINATOR,
 COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 

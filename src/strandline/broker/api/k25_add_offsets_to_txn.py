@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25), versions 0 to 4: a group whose offsets the transaction is about to commit.
+"""AddOffsetsToTxn (key 25), versions 0 to 4: adds a group to a transaction, before it commits the group's offsets.
 
 Adds the group's partition of `__consumer_offsets` to the transaction. Errors: INVALID_REQUEST,
 INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH in 0 and 1), CONCURRENT_TRANSACTIONS,

@@ -1,8 +1,8 @@
 """EndTxn (key 26), versions 0 to 5: commits or aborts a transaction.
 
-Answered when the decision is written; the markers follow. Version 5 is of transaction version 2: the answer has the
-producer's new epoch, and a new producer id where the epochs are used up (KIP-890). Errors: INVALID_REQUEST,
-INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH in 0 and 1), INVALID_TXN_STATE,
+The response comes when the decision is committed; the markers follow. Version 5 is for transaction version 2: its
+response has the producer's new epoch, and a new producer id if the epochs are used up (KIP-890). Errors:
+INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED (INVALID_PRODUCER_EPOCH in 0 and 1), INVALID_TXN_STATE,
 CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 

@@ -1,8 +1,8 @@
 """WriteTxnMarkers (key 27), versions 1 and 2: a coordinator, or an admin, ends transactions in partitions led here.
 
-Answered when the markers are committed. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
-INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR.
+The response comes when the markers are committed. Errors by partition: UNKNOWN_TOPIC_OR_PARTITION,
+NOT_LEADER_OR_FOLLOWER, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS,
+NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT, KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations

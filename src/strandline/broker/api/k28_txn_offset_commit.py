@@ -1,11 +1,11 @@
-"""TxnOffsetCommit (key 28), versions 0 to 5: a group's progress as a part of a transaction.
+"""TxnOffsetCommit (key 28), versions 0 to 5: commits a group's offsets as a part of a transaction.
 
-Answered once it is written; it counts when the transaction commits. From version 3 on the member says who it is, and is
-fenced like in OffsetCommit (KIP-447). Version 5 adds the group to the transaction by itself (KIP-890). Errors by
-partition: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, and for all of them ILLEGAL_GENERATION,
-UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING, INVALID_TXN_STATE,
-TRANSACTION_ABORTABLE (4 and later), CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE,
-COORDINATOR_LOAD_IN_PROGRESS.
+The response comes once the offsets are written; they are valid when the transaction commits. From version 3 on the
+member names itself, and is fenced as in OffsetCommit (KIP-447). Version 5 adds the group to the transaction by itself
+(KIP-890). Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, and for all partitions
+ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, INVALID_PRODUCER_EPOCH, INVALID_PRODUCER_ID_MAPPING,
+INVALID_TXN_STATE, TRANSACTION_ABORTABLE (4 and later), CONCURRENT_TRANSACTIONS, NOT_COORDINATOR,
+COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def first_load(services: Services, request: TxnOffsetCommitRequest) -> asyncio.T
 async def handle(
     services: Services, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
-    wanted: list[_Topic] = []
-    response, places = _prepare(services, request, wanted)
+    existing: list[_Topic] = []
+    response, places = _prepare(services, request, existing)
     try:
-        if wanted:
-            return await _commit(services, context.api_version, request, wanted, response, places)
+        if existing:
+            return await _commit(services, context.api_version, request, existing, response, places)
     except KafkaError as error:
         code = error.code
         if code == ErrorCode.NETWORK_EXCEPTION:
@@ -64,26 +64,27 @@ async def handle(
 
 
 def _prepare(
-    services: Services, request: TxnOffsetCommitRequest, wanted: list[_Topic]
+    services: Services, request: TxnOffsetCommitRequest, existing: list[_Topic]
 ) -> tuple[TxnOffsetCommitResponse, list[TxnOffsetCommitResponsePartition]]:
-    """The answer with what is wrong already; the rest goes to `wanted`, its places in the answer in the same order."""
+    """Returns the response with the errors that are known, and the places in it of the other partitions, which go to
+    `existing` in the same order."""
     topics = []
     places: list[TxnOffsetCommitResponsePartition] = []
     for topic in request.topics:
         known = services.image.topics.get(topic.name)
         partitions, there = [], []
-        for asked in topic.partitions:
+        for partition in topic.partitions:
             place = TxnOffsetCommitResponsePartition(
-                partition_index=asked.partition_index, error_code=ErrorCode.NONE
+                partition_index=partition.partition_index, error_code=ErrorCode.NONE
             )
             partitions.append(place)
-            if known is None or asked.partition_index not in known.partitions:
+            if known is None or partition.partition_index not in known.partitions:
                 place.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
             places.append(place)
-            there.append(asked)
+            there.append(partition)
         if known is not None and there:
-            wanted.append((topic.name, known.topic_id, there))
+            existing.append((topic.name, known.topic_id, there))
         topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=tuple(partitions)))
     return TxnOffsetCommitResponse(throttle_time_ms=0, topics=tuple(topics)), places
 
@@ -92,26 +93,26 @@ async def _commit(
     services: Services,
     version: int,
     request: TxnOffsetCommitRequest,
-    wanted: list[_Topic],
+    existing: list[_Topic],
     response: TxnOffsetCommitResponse,
     places: list[TxnOffsetCommitResponsePartition],
 ) -> TxnOffsetCommitResponse:
     runtime = services.groups.shard_of_named(request.group_id)
     guard = await _guard(services, version, request, runtime)
-    # It may have been loaded anew while the coordinator of the transaction was asked.
+    # The shard may have been loaded again while the coordinator of the transaction verified the partition.
     runtime = services.groups.shard_of(request.group_id)
     now = runtime.now()
-    asked = [OffsetChanges.of(request.group_id, *topic, now.wall_ms) for topic in wanted]
+    requested = [OffsetChanges.of(request.group_id, *topic, now.wall_ms) for topic in existing]
     requests = runtime.shard.offset_requests
     requests.check_commit_in_transaction(
         request.group_id,
         request.member_id,
         request.group_instance_id,
         request.generation_id,
-        asked,
+        requested,
     )
     requests.create_group_if_absent(request.group_id, now)
-    changes, codes = requests.with_allowed_notes(asked)
+    changes, codes = requests.with_allowed_notes(requested)
     if codes is not None:
         for place, code in zip(places, codes, strict=True):
             place.error_code = code
@@ -132,9 +133,9 @@ async def _guard(
         is_version_2 = version >= _VERSION_2_FROM
         support = TxnClientSupport.TRANSACTION_VERSION_2 if is_version_2 else TxnClientSupport.ABORTABLE_ERROR
     identity = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    asked = [(runtime.replica, _NO_SEQUENCE)]
+    to_verify = [(runtime.replica, _NO_SEQUENCE)]
     (guard,) = await guards_for(
-        services.node, services.transactions, request.transactional_id, identity, support, asked
+        services.node, services.transactions, request.transactional_id, identity, support, to_verify
     )
     if isinstance(guard, KafkaError):
         raise KafkaError(coordinator_error(guard.code), guard.message)

@@ -1,7 +1,7 @@
 """DescribeAcls (key 29), versions 1 to 3: the rules that a filter matches.
 
-From the rules that this node has read. Errors: CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED without an authorizer. A
-number that means nothing closes the connection.
+The rules are those that this node has read. Errors: CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED without an
+authorizer. A number without a meaning closes the connection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CreateAcls (key 30), versions 1 to 3: adds rules, each by itself.
 
-The controller decides; a rule that is there already is no error. Errors by rule: INVALID_REQUEST, SECURITY_DISABLED
-without an authorizer, CLUSTER_AUTHORIZATION_FAILED. A number that means nothing closes the connection.
+The controller decides; a rule that exists already is no error. Errors by rule: INVALID_REQUEST, SECURITY_DISABLED
+without an authorizer, CLUSTER_AUTHORIZATION_FAILED. A number without a meaning closes the connection.
 """
 
 from __future__ import annotations

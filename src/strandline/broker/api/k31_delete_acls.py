@@ -1,7 +1,7 @@
 """DeleteAcls (key 31), versions 1 to 3: removes the rules that filters match, and returns them.
 
 The controller decides. Errors by filter: SECURITY_DISABLED without an authorizer, CLUSTER_AUTHORIZATION_FAILED. A
-number that means nothing closes the connection.
+number without a meaning closes the connection.
 """
 
 from __future__ import annotations

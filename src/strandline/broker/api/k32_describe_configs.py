@@ -1,8 +1,8 @@
-"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers, groups and
-client metrics subscriptions, with where it comes from.
+"""DescribeConfigs (key 32), versions 1 to 4: every setting of topics, brokers, groups and client metrics subscriptions,
+with its source.
 
-Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: the loggers of
-a broker are those of its parts.
+Errors by resource: UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST. Differs from Kafka: a broker's loggers are those of
+Strandline's parts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from strandline.wire.api.k32_describe_configs import (
 )
 from strandline.wire.codec import decode
 
-# Each has some dozens of configs, with their synonyms.
+# Each resource has some dozens of configs, with their synonyms.
 _RESOURCES_AT_ONCE_MAX: Final = 10
 
 
@@ -61,8 +61,8 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
 async def _respond_in_steps(
     services: Services, context: RequestContext, results: Iterator[DescribeConfigsResult]
 ) -> Body:
-    made = await build_cooperatively(results, lambda result: 1 + len(result.configs))
-    response = _response(made)
+    built = await build_cooperatively(results, lambda result: 1 + len(result.configs))
+    response = _response(built)
     count_errors(response, context)
     return (await encode_in_worker(services.node.workers, response, context.api_version),)
 
@@ -75,7 +75,7 @@ def _results(
     services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> Iterator[DescribeConfigsResult]:
     access = access_of(services, context)
-    # Topics with the same overrides, mostly none, have the same configs: they are worked out once for a request.
+    # Topics with the same overrides, mostly none, have the same configs, which are computed once for a request.
     shared: dict[Hashable, tuple[DescribeConfigsResourceResult, ...]] = {}
     for resource in request.resources:
         code, message = ErrorCode.NONE, ""
@@ -120,28 +120,28 @@ def _check_topic(services: Services, name: str) -> None:
 
 
 def _entries(services: Services, resource: DescribeConfigsResource) -> tuple[DescribedConfig, ...]:
-    wanted = resource.configuration_keys
+    keys = resource.configuration_keys
     name = resource.resource_name
     if resource.resource_type == TOPIC_RESOURCE:
-        return describe_topic(services.configs, name, wanted)
+        return describe_topic(services.configs, name, keys)
     if resource.resource_type == BROKER_RESOURCE:
         if name and name != str(services.node.node_id):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST,
-                f"This is broker {services.node.node_id}; ask broker {name!r} for its configs.",
+                f"This is broker {services.node.node_id}; send the request for its configs to broker {name!r}.",
             )
-        return describe_broker(services.configs, services.node.node_id if name else None, wanted)
+        return describe_broker(services.configs, services.node.node_id if name else None, keys)
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_broker(services.node.node_id, name)
-        return describe_loggers(services.node.events, wanted)
+        return describe_loggers(services.node.events, keys)
     if resource.resource_type == CLIENT_METRICS_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
-        return describe_client_metrics(services.configs, name, wanted)
+        return describe_client_metrics(services.configs, name, keys)
     if resource.resource_type == GROUP_RESOURCE:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
-        return describe_group(services.configs, name, wanted)
+        return describe_group(services.configs, name, keys)
     raise KafkaError(
         ErrorCode.INVALID_REQUEST, f"Resources of type {resource.resource_type} have no configs."
     )

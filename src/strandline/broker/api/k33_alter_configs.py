@@ -1,7 +1,7 @@
 """AlterConfigs (key 33), versions 0 to 2: replaces all overrides of a resource.
 
-The controller decides, on brokers' settings once this broker has agreed; the answer is given once it is synced.
-Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
+The controller decides, on brokers' settings once this broker has accepted them; the response comes once the decision is
+committed. Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR if the disk is full.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REQUEST = AlterConfigsRequest
 async def handle(
     services: Services, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    answers = await alter(
+    responses = await alter(
         services,
         context,
         request.resources,
@@ -33,9 +33,9 @@ async def handle(
         lambda passed: AlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,
     )
-    return AlterConfigsResponse(throttle_time_ms=0, responses=answers)
+    return AlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
-    answers = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
-    return AlterConfigsResponse(throttle_time_ms=0, responses=answers)
+    responses = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
+    return AlterConfigsResponse(throttle_time_ms=0, responses=responses)

@@ -1,9 +1,9 @@
 """AlterReplicaLogDirs (key 34), versions 1 to 2: moves replicas between the log directories of this broker.
 
-The response comes at once; DescribeLogDirs shows how far a move is. Errors by partition: LOG_DIR_NOT_FOUND,
-KAFKA_STORAGE_ERROR for a directory that is offline, REPLICA_NOT_AVAILABLE where this broker has no replica (the
-directory is remembered for when it has one), UNKNOWN_TOPIC_OR_PARTITION.
-Differs from Kafka: a move that a stop interrupts has to be asked for again.
+The response comes at once; DescribeLogDirs shows the progress of a move. Errors by partition: LOG_DIR_NOT_FOUND,
+KAFKA_STORAGE_ERROR for a directory that is offline, REPLICA_NOT_AVAILABLE if this broker has no replica (a later
+replica is created in that directory), UNKNOWN_TOPIC_OR_PARTITION. Differs from Kafka: a move that is interrupted by a
+stop has to be requested again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35), versions 1 to 5: log directories, their room, and the size of each partition.
+"""DescribeLogDirs (key 35), versions 1 to 5: log directories, their free space, and the size of each partition.
 
 Errors by directory: KAFKA_STORAGE_ERROR for one that is offline.
 """
@@ -25,15 +25,15 @@ REQUEST = DescribeLogDirsRequest
 def handle(
     services: Services, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    wanted = None
+    requested = None
     if request.topics is not None:
-        wanted = {
+        requested = {
             TopicPartition(topic.topic, index) for topic in request.topics for index in topic.partitions
         }
     sizes = services.replicas.sizes()
     return DescribeLogDirsResponse(
         throttle_time_ms=0,
-        results=tuple(_result(services, directory, sizes[directory], wanted) for directory in sizes),
+        results=tuple(_result(services, directory, sizes[directory], requested) for directory in sizes),
     )
 
 
@@ -41,7 +41,7 @@ def _result(
     services: Services,
     directory: LogDirectory,
     sizes: list[tuple[TopicPartition, int]],
-    wanted: set[TopicPartition] | None,
+    requested: set[TopicPartition] | None,
 ) -> DescribeLogDirsResult:
     if directory.offline_because is not None:
         return DescribeLogDirsResult(
@@ -50,7 +50,7 @@ def _result(
     total, usable = services.node.disk.capacity(directory.path)
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition, size in sorted(sizes):
-        if wanted is None or partition in wanted:
+        if requested is None or partition in requested:
             topics.setdefault(partition.topic, []).append(
                 DescribeLogDirsPartition(
                     partition_index=partition.partition,
@@ -63,7 +63,7 @@ def _result(
         if (
             move.target is directory
             and move.copy is not None
-            and (wanted is None or move.partition in wanted)
+            and (requested is None or move.partition in requested)
         ):
             topics.setdefault(move.partition.topic, []).append(_future(services, move.partition, move.copy))
     return DescribeLogDirsResult(
@@ -76,7 +76,8 @@ def _result(
 
 
 def _future(services: Services, partition: TopicPartition, copy: Replica) -> DescribeLogDirsPartition:
-    """The copy of a replica that is being moved into the directory; its lag is what is left to copy."""
+    """Returns the copy of a replica that is being moved into the directory; its lag is the number of offsets left to
+    copy."""
     replica = services.replicas.get(*partition)
     lag = 0 if replica is None else replica.log.log_end_offset - copy.log.log_end_offset
     return DescribeLogDirsPartition(

@@ -1,8 +1,8 @@
 """CreatePartitions (key 37), versions 0 to 3: adds partitions to topics.
 
-The controller decides; the answer is given once it is synced.
-Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR,
-INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
+The controller decides; the response comes once the decision is committed. Errors: UNKNOWN_TOPIC_OR_PARTITION,
+INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT, INVALID_REPLICATION_FACTOR, INVALID_REQUEST, KAFKA_STORAGE_ERROR if the
+disk is full.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38), versions 1 to 3: makes a token for the user who asks (KIP-48, KIP-373).
+"""CreateDelegationToken (key 38), versions 1 to 3: creates a token for its requester or another user (KIP-48, KIP-373).
 
 The controller decides. Errors: DELEGATION_TOKEN_AUTH_DISABLED without delegation.token.secret.key,
 DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, INVALID_PRINCIPAL_TYPE, UNSUPPORTED_VERSION while metadata.version is

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39), versions 1 and 2: lets a token live longer (KIP-48).
+"""RenewDelegationToken (key 39), versions 1 and 2: extends the lifetime of a token (KIP-48).
 
 The controller decides. Errors: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_OWNER_MISMATCH, DELEGATION_TOKEN_EXPIRED,
 and those of 38.

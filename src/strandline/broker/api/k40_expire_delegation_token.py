@@ -1,4 +1,4 @@
-"""ExpireDelegationToken (key 40), versions 1 and 2: ends a token, now or sooner than it would (KIP-48).
+"""ExpireDelegationToken (key 40), versions 1 and 2: ends a token, now or at another time (KIP-48).
 
 The controller decides. Errors: DELEGATION_TOKEN_NOT_FOUND, DELEGATION_TOKEN_OWNER_MISMATCH, DELEGATION_TOKEN_EXPIRED,
 and those of 38.

@@ -1,9 +1,9 @@
 """DescribeDelegationToken (key 41), versions 1 to 3: the tokens of some owners, or all (KIP-48).
 
-Errors: DELEGATION_TOKEN_AUTH_DISABLED without delegation.token.secret.key, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
-A user sees the tokens that it owns or may renew, and those that DESCRIBE on the token or DESCRIBE_TOKENS on its owner
-shows. Differs from Kafka: without an authorizer Kafka shows every token to every user; here a user sees the tokens that
-it owns, asked for or may renew.
+Errors: DELEGATION_TOKEN_AUTH_DISABLED without delegation.token.secret.key, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED. A user
+sees the tokens that the user owns or may renew, and those for which the user has DESCRIBE on the token or
+DESCRIBE_TOKENS on its owner. Differs from Kafka: without an authorizer Kafka shows every token to every user; here a
+user sees the tokens that the user owns, has requested or may renew.
 """
 
 from __future__ import annotations

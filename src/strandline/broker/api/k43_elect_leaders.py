@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43), versions 0 to 2: elects preferred leaders, or any replica where there is none in sync.
+"""ElectLeaders (key 43), versions 0 to 2: elects preferred leaders, or any replica if none is in sync.
 
 The controller decides. Errors: UNKNOWN_TOPIC_OR_PARTITION, ELECTION_NOT_NEEDED, PREFERRED_LEADER_NOT_AVAILABLE,
 ELIGIBLE_LEADERS_NOT_AVAILABLE by partition; INVALID_REQUEST, NOT_CONTROLLER.

@@ -1,8 +1,9 @@
 """IncrementalAlterConfigs (key 44), versions 0 to 1: sets, deletes, appends to, subtracts from single keys (KIP-339).
 
-The controller decides, on brokers' settings once this broker has agreed; the answer is given once it is synced.
+The controller decides, on brokers' settings once this broker has accepted them; the response comes once the decision is
+committed.
 
-Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR where the disk is full.
+Errors: UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, KAFKA_STORAGE_ERROR if the disk is full.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ async def handle(
     services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     loggers = [each for each in request.resources if each.resource_type == BROKER_LOGGER_RESOURCE]
-    answers = tuple(_alter_loggers(services, context, each, request.validate_only) for each in loggers)
+    responses = tuple(_alter_loggers(services, context, each, request.validate_only) for each in loggers)
     others = tuple(each for each in request.resources if each.resource_type != BROKER_LOGGER_RESOURCE)
     if not others and loggers:
-        return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
-    answers += await alter(
+        return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
+    responses += await alter(
         services,
         context,
         others,
@@ -48,7 +49,7 @@ async def handle(
         lambda passed: IncrementalAlterConfigsRequest(resources=passed, validate_only=request.validate_only),
         AlterConfigsResourceResponse,
     )
-    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)
 
 
 def _alter_loggers(
@@ -74,5 +75,5 @@ def _check_may_alter_loggers(access: RequestAccess | None) -> None:
 
 
 def refuse(request: IncrementalAlterConfigsRequest, error: KafkaError) -> IncrementalAlterConfigsResponse:
-    answers = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
-    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=answers)
+    responses = tuple(refusal(each, error, AlterConfigsResourceResponse) for each in request.resources)
+    return IncrementalAlterConfigsResponse(throttle_time_ms=0, responses=responses)

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46), versions 0: the reassignments that are not done yet.
+"""ListPartitionReassignments (key 46), version 0: the reassignments that are not complete yet.
 
 The controller decides. Errors: NOT_CONTROLLER.
 """

@@ -1,6 +1,6 @@
 """OffsetDelete (key 47), version 0: removes committed offsets of topics that the group does not use.
 
-Errors by partition: GROUP_SUBSCRIBED_TO_TOPIC, UNKNOWN_TOPIC_OR_PARTITION; for the whole: INVALID_GROUP_ID,
+Errors by partition: GROUP_SUBSCRIBED_TO_TOPIC, UNKNOWN_TOPIC_OR_PARTITION; for the whole request: INVALID_GROUP_ID,
 GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOAD_IN_PROGRESS.
 """
 
@@ -23,12 +23,12 @@ REQUEST = OffsetDeleteRequest
 async def handle(
     services: Services, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
-    asked = [
+    requested = [
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     ]
     known = [
         (name, index)
-        for name, index in asked
+        for name, index in requested
         if name in services.image.topics and index in services.image.topics[name].partitions
     ]
     try:

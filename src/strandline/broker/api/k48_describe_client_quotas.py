@@ -1,7 +1,7 @@
 """DescribeClientQuotas (key 48), versions 0 and 1: the quotas of users, client ids and addresses (KIP-546).
 
-Errors: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST for a filter that makes no sense, UNSUPPORTED_VERSION for a type
-of entity that nobody knows.
+Errors: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST for an invalid filter, UNSUPPORTED_VERSION for an unknown type of
+entity.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AlterClientQuotas (key 49), versions 0 and 1: sets and removes quotas of users, client ids and addresses (KIP-546).
 
-The controller decides. Errors by entity: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST. Differs from Kafka: an address
-is written as such; a host's name is refused.
+The controller decides. Errors by entity: CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST. Differs from Kafka: an IP
+entity must be an address; a host name is refused.
 """
 
 from __future__ import annotations

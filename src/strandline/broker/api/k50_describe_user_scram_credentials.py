@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50), version 0: which users log in by SCRAM, without anything secret (KIP-554).
+"""DescribeUserScramCredentials (key 50), version 0: the users with SCRAM credentials, without secrets (KIP-554).
 
 Errors by user: RESOURCE_NOT_FOUND, DUPLICATE_RESOURCE.
 """

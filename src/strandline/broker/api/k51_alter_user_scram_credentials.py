@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51), version 0: makes, changes and removes users of SCRAM (KIP-554).
+"""AlterUserScramCredentials (key 51), version 0: creates, changes and removes SCRAM credentials (KIP-554).
 
 The controller decides. Errors by user: UNACCEPTABLE_CREDENTIAL, UNSUPPORTED_SASL_MECHANISM, RESOURCE_NOT_FOUND,
 DUPLICATE_RESOURCE, UNSUPPORTED_VERSION while metadata.version is below 3.5-IV2; NOT_CONTROLLER.

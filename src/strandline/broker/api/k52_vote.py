@@ -1,6 +1,6 @@
-"""Vote (key 52), versions 0 to 2: a quorum node asks for a vote, or whether it would get one (KIP-595, 996).
+"""Vote (key 52), versions 0 to 2: a quorum node requests a vote or a pre-vote (KIP-595, 996).
 
-For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_LEADER_EPOCH.
+This API is for controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_LEADER_EPOCH.
 """
 
 from __future__ import annotations

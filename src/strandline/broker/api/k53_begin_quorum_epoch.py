@@ -1,7 +1,7 @@
-"""BeginQuorumEpoch (key 53), versions 0 and 1: the leader of the metadata quorum makes itself known (KIP-595).
+"""BeginQuorumEpoch (key 53), versions 0 and 1: the leader of the metadata quorum announces its epoch (KIP-595).
 
-For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST (also for a second leader of one epoch),
-FENCED_LEADER_EPOCH, INVALID_VOTER_KEY.
+This API is for controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST (also for a second leader of one
+epoch), FENCED_LEADER_EPOCH, INVALID_VOTER_KEY.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """EndQuorumEpoch (key 54), versions 0 and 1: the leader of the metadata quorum resigns (KIP-595).
 
-For controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_LEADER_EPOCH.
+This API is for controllers only. Errors: INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, FENCED_LEADER_EPOCH.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""DescribeQuorum (key 55), versions 0 to 2: who leads the metadata quorum, and how far each replica is (KIP-595, 836).
+"""DescribeQuorum (key 55), versions 0 to 2: the leader of the metadata quorum, and the progress of replicas (KIP-595,
+836).
 
-Answered by the leader; others pass the question on. Errors by partition: NOT_LEADER_OR_FOLLOWER,
+The leader responds; other nodes forward the request. Errors by partition: NOT_LEADER_OR_FOLLOWER,
 UNKNOWN_TOPIC_OR_PARTITION.
 """
 
@@ -25,7 +26,7 @@ from strandline.wire.api.k55_describe_quorum import (
 )
 
 REQUEST = DescribeQuorumRequest
-# Of an observer that is not heard of any more: Kafka's observer session timeout.
+# The time after which an observer is not shown any more: Kafka's observer session timeout.
 _OBSERVER_S: Final = 300.0
 
 
@@ -88,7 +89,8 @@ def _partition(services: Services, topic: str, index: int) -> ResponsePartitionD
 
 
 def _is_heard_of(services: Services, key: ReplicaKey, progress: ReplicaProgress) -> bool:
-    """Whether an observer is still there, as Kafka reckons it; the leader counts while it is being removed."""
+    """Returns True if an observer has fetched recently, by Kafka's timeout; a leader that is being removed counts
+    too."""
     is_self = key == services.quorum.core.own
     return is_self or progress.last_fetch > services.clock.monotonic() - _OBSERVER_S
 

@@ -1,8 +1,8 @@
-"""AlterPartition (key 56), version 2 and 3: the leader of a partition asks for another in-sync set (KIP-497).
+"""AlterPartition (key 56), versions 2 and 3: the leader of a partition requests another in-sync set (KIP-497).
 
-For controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH; by partition FENCED_LEADER_EPOCH,
+This API is for controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH; by partition FENCED_LEADER_EPOCH,
 INVALID_UPDATE_VERSION, INELIGIBLE_REPLICA, INVALID_REQUEST, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION, and
-NEW_LEADER_ELECTED where the change ends a reassignment that takes the leader away.
+NEW_LEADER_ELECTED if the change completes a reassignment that removes the leader.
 """
 
 from __future__ import annotations

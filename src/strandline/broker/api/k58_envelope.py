@@ -1,6 +1,7 @@
-"""Envelope (key 58), version 0: a broker forwards what a client asked of it (KIP-590).
+"""Envelope (key 58), version 0: a broker forwards a client's request (KIP-590).
 
-For controllers only. Errors: NOT_CONTROLLER, INVALID_REQUEST for a request that is not forwarded to controllers.
+This API is for controllers only. Errors: NOT_CONTROLLER, INVALID_REQUEST for a request that is not forwarded to
+controllers.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ REQUEST = EnvelopeRequest
 
 
 def forwarded_class(api_key: int) -> type[Request]:
-    """The request that this key stands for; raises KeyError if it is not one that brokers forward."""
+    """Returns the request class of this key; raises KeyError if brokers do not forward it."""
     row = TABLE[api_key]
     if not row.is_decided_by_controller or row.listener != BOTH:
         raise KeyError(api_key)
@@ -39,7 +40,7 @@ def forwarded_class(api_key: int) -> type[Request]:
 
 
 def _host(address: bytes) -> str:
-    """Raises ValueError for bytes that are no address."""
+    """Returns the address as text; raises ValueError for bytes that are no address."""
     return str(ip_address(address))
 
 

@@ -1,7 +1,7 @@
-"""FetchSnapshot (key 59), versions 0 and 1: a replica of the metadata log takes a snapshot, piece by piece (KIP-630).
+"""FetchSnapshot (key 59), versions 0 and 1: a replica of the metadata log fetches a snapshot, piece by piece (KIP-630).
 
-For controllers only. Errors: INCONSISTENT_CLUSTER_ID; by partition FENCED_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER,
-SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION.
+This API is for controllers only. Errors: INCONSISTENT_CLUSTER_ID; by partition FENCED_LEADER_EPOCH,
+NOT_LEADER_OR_FOLLOWER, SNAPSHOT_NOT_FOUND, POSITION_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations
@@ -49,35 +49,35 @@ def handle(
 
 
 def _partition_snapshot(
-    services: Services, topic: str, asked: PartitionSnapshot, replica_id: int, size_max: int
+    services: Services, topic: str, requested: PartitionSnapshot, replica_id: int, size_max: int
 ) -> ResponsePartitionSnapshot:
     core, store = services.quorum.core, services.quorum.store
-    wanted = OffsetAndEpoch(asked.snapshot_id.end_offset, asked.snapshot_id.epoch)
+    snapshot = OffsetAndEpoch(requested.snapshot_id.end_offset, requested.snapshot_id.epoch)
     code, data, size = ErrorCode.NONE, b"", 0
     if topic == METADATA_TOPIC:
-        key = ReplicaKey(replica_id, asked.replica_directory_id)
-        services.quorum.step(SnapshotRequested(replica=key, epoch=asked.current_leader_epoch))
-    if topic != METADATA_TOPIC or asked.partition != 0:
+        key = ReplicaKey(replica_id, requested.replica_directory_id)
+        services.quorum.step(SnapshotRequested(replica=key, epoch=requested.current_leader_epoch))
+    if topic != METADATA_TOPIC or requested.partition != 0:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif asked.current_leader_epoch < core.epoch:
+    elif requested.current_leader_epoch < core.epoch:
         code = ErrorCode.FENCED_LEADER_EPOCH
     elif not services.quorum.is_leader:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    elif store.snapshot != wanted:
+    elif store.snapshot != snapshot:
         code = ErrorCode.SNAPSHOT_NOT_FOUND
     else:
         contents = store.read_snapshot()
         size = len(contents)
-        if not 0 <= asked.position < size:
+        if not 0 <= requested.position < size:
             code = ErrorCode.POSITION_OUT_OF_RANGE
         else:
-            data = contents[asked.position : asked.position + size_max]
+            data = contents[requested.position : requested.position + size_max]
     return ResponsePartitionSnapshot(
-        index=asked.partition,
+        index=requested.partition,
         error_code=code,
-        snapshot_id=ResponseSnapshotId(end_offset=wanted.offset, epoch=wanted.epoch),
+        snapshot_id=ResponseSnapshotId(end_offset=snapshot.offset, epoch=snapshot.epoch),
         current_leader=LeaderIdAndEpoch(leader_id=core.leader_id, leader_epoch=core.epoch),
         size=size,
-        position=asked.position,
+        position=requested.position,
         unaligned_records=data,
     )

@@ -1,7 +1,6 @@
 """DescribeCluster (key 60), versions 0 to 2: cluster id, controller and brokers, or controllers on their own listener.
 
-Errors: MISMATCHED_ENDPOINT_TYPE for a request that wants what the other listener tells, UNSUPPORTED_ENDPOINT_TYPE for
-other types.
+Errors: MISMATCHED_ENDPOINT_TYPE for a type that another listener serves, UNSUPPORTED_ENDPOINT_TYPE for other types.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ def handle(
     )
 
 
-def _refused(asked: int, served: int) -> DescribeClusterResponse:
-    is_known = asked in (_BROKERS, _CONTROLLERS)
+def _refused(requested: int, served: int) -> DescribeClusterResponse:
+    is_known = requested in (_BROKERS, _CONTROLLERS)
     code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if is_known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
     who = "brokers' clients" if served == _BROKERS else "controllers"
     return DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=code,
-        error_message=f"This listener serves {who}; ask for endpoint type {served}.",
+        error_message=f"This listener serves {who}; request endpoint type {served}.",
         cluster_id="",
         brokers=(),
     )
@@ -77,7 +76,8 @@ def _refused(asked: int, served: int) -> DescribeClusterResponse:
 def _controllers(
     services: Services, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    """Those that have registered (KIP-919), and the leader, which everybody knows before that."""
+    """Returns the controllers that have registered (KIP-919), and the leader, which is known before its
+    registration."""
     quorum = services.quorum
     nodes: dict[int, tuple[str, int]] = {
         controller.controller_id: (endpoint.host, endpoint.port)

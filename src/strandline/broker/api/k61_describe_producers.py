@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61), version 0: what a partition's leader knows of its idempotent producers.
+"""DescribeProducers (key 61), version 0: the state of a partition's idempotent producers on its leader.
 
 Errors by partition: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
 """
@@ -24,7 +24,7 @@ async def handle(
 ) -> DescribeProducersResponse:
     topics = []
     for topic in request.topics:
-        answers = []
+        partitions = []
         for index in topic.partition_indexes:
             try:
                 replica = await services.replicas.open_led(topic.name, index)
@@ -40,13 +40,13 @@ async def handle(
                     )
                     for entry in replica.producers.entries()
                 )
-                answers.append(
+                partitions.append(
                     PartitionResponse(
                         partition_index=index, error_code=ErrorCode.NONE, active_producers=producers
                     )
                 )
             except KafkaError as error:
-                answers.append(
+                partitions.append(
                     PartitionResponse(
                         partition_index=index,
                         error_code=error.code,
@@ -54,5 +54,5 @@ async def handle(
                         active_producers=(),
                     )
                 )
-        topics.append(TopicResponse(name=topic.name, partitions=tuple(answers)))
+        topics.append(TopicResponse(name=topic.name, partitions=tuple(partitions)))
     return DescribeProducersResponse(throttle_time_ms=0, topics=tuple(topics))

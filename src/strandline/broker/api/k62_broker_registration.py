@@ -1,7 +1,7 @@
 """BrokerRegistration (key 62), versions 0 to 4: a broker joins the cluster, or comes back to it.
 
-For controllers only. Errors: NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION while another
-process with the same id is alive.
+This API is for controllers only. Errors: NOT_CONTROLLER, INCONSISTENT_CLUSTER_ID, DUPLICATE_BROKER_REGISTRATION while
+another process with the same id is alive.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""BrokerHeartbeat (key 63), versions 0 to 2: a broker is alive, wants to be fenced, or wants to stop.
+"""BrokerHeartbeat (key 63), versions 0 to 2: a broker is alive, requests to be fenced, or is about to stop.
 
-For controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH.
+This API is for controllers only. Errors: NOT_CONTROLLER, STALE_BROKER_EPOCH.
 """
 
 from __future__ import annotations

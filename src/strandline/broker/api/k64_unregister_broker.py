@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64), version 0: forgets a broker that will not come back.
+"""UnregisterBroker (key 64), version 0: removes the registration of a broker that will not come back.
 
 Errors: BROKER_ID_NOT_REGISTERED, NOT_CONTROLLER.
 """

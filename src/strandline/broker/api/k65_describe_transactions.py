@@ -1,4 +1,4 @@
-"""DescribeTransactions (key 65), version 0: what the coordinator knows of transactional ids.
+"""DescribeTransactions (key 65), version 0: the state of transactional ids on their coordinator.
 
 Errors by id: INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
 """

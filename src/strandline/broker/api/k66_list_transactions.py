@@ -1,7 +1,7 @@
 """ListTransactions (key 66), versions 0 to 2: the transactional ids that this broker coordinates.
 
-Filters by state, producer id, age (1) and pattern (2, by RE2). A state that does not exist is told in the answer.
-Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is loaded, INVALID_REGULAR_EXPRESSION.
+It filters by state, producer id, age (1) and pattern (2, by RE2). The response names filters with an unknown state.
+Errors: COORDINATOR_LOAD_IN_PROGRESS while any of them is being loaded, INVALID_REGULAR_EXPRESSION.
 """
 
 from __future__ import annotations

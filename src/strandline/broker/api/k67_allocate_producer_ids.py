@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67), version 0: a broker asks for a block of producer ids.
+"""AllocateProducerIds (key 67), version 0: a broker requests a block of producer ids.
 
 Errors: NOT_CONTROLLER.
 """

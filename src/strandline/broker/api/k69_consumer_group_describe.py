@@ -89,7 +89,7 @@ def _member(services: Services, group: ConsumerGroup, member: ConsumerGroupMembe
 
 
 def _held(member: ConsumerGroupMember) -> dict[bytes, list[int]]:
-    """With what it has to let go of and has not yet."""
+    """Returns the member's partitions, with those that it has to revoke and has not revoked yet."""
     held: dict[bytes, list[int]] = {}
     for partitions in (member.assigned, member.revoking):
         for topic_id, indexes in partitions.items():

@@ -1,6 +1,6 @@
-"""ControllerRegistration (key 70), version 0: a controller says where it is and what it supports (KIP-919).
+"""ControllerRegistration (key 70), version 0: a controller registers its endpoints and features (KIP-919).
 
-For controllers only. Errors: NOT_CONTROLLER.
+This API is for controllers only. Errors: NOT_CONTROLLER.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""GetTelemetrySubscriptions (key 71), version 0: which metrics a client shall push, and how often (KIP-714).
+"""GetTelemetrySubscriptions (key 71), version 0: the metrics that a client shall push, and how often (KIP-714).
 
 It is announced as long as there is a client metrics subscription and the extra `telemetry` is installed. Errors:
-THROTTLING_QUOTA_EXCEEDED for a client that asks again before its interval is over, INVALID_REQUEST. Differs from Kafka:
-counters are asked for as totals, not as differences (ADR 46).
+THROTTLING_QUOTA_EXCEEDED for a client that sends it again before its interval is over, INVALID_REQUEST. Differs from
+Kafka: counters are requested as totals, not as differences (ADR 46).
 """
 
 from __future__ import annotations

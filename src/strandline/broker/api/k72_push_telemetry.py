@@ -1,8 +1,8 @@
-"""PushTelemetry (key 72), version 0: metrics of a client, as OpenTelemetry writes them, for this node's page (KIP-714).
+"""PushTelemetry (key 72), version 0: metrics of a client in OpenTelemetry's format, for this node's page (KIP-714).
 
 Errors: INVALID_REQUEST without an instance id or after the last push, THROTTLING_QUOTA_EXCEEDED,
 UNKNOWN_SUBSCRIPTION_ID, UNSUPPORTED_COMPRESSION_TYPE, TELEMETRY_TOO_LARGE with and without compression, INVALID_RECORD
-for bytes that are no metrics, or where the extra `telemetry` is not installed.
+for bytes that are no metrics, or if the extra `telemetry` is not installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""AssignReplicasToDirs (key 73), version 0: a broker says in which of its directories a replica is (KIP-858).
+"""AssignReplicasToDirs (key 73), version 0: a broker reports in which of its directories a replica is (KIP-858).
 
-For controllers only. Errors: STALE_BROKER_EPOCH, NOT_CONTROLLER; by partition UNKNOWN_TOPIC_ID,
-UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER for one that the broker has no replica of.
+This API is for controllers only. Errors: STALE_BROKER_EPOCH, NOT_CONTROLLER; by partition UNKNOWN_TOPIC_ID,
+UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER for a partition without a replica on the broker.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeTopicPartitions (key 75), version 0: topics page by page, with eligible leader replicas (KIP-966).
 
-Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION. A cursor outside the asked topics closes the
-connection, as a request that makes no sense.
+Errors by topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION. A cursor outside of the requested topics closes
+the connection, as an invalid request.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def handle(
     first = 0
     if request.cursor is not None:
         if request.cursor.partition_index < 0:
-            raise DecodeError("a cursor with a negative partition")
+            raise DecodeError("the cursor has a negative partition")
         if request.topics and request.cursor.topic_name not in names:
-            raise DecodeError("a cursor that names none of the topics asked for")
+            raise DecodeError("the cursor names none of the requested topics")
         names = [name for name in names if name >= request.cursor.topic_name]
         first = request.cursor.partition_index if names and names[0] == request.cursor.topic_name else 0
     access = access_of(services, context)
-    # Whether a topic exists is not told to those who may not describe it.
+    # The response does not show whether a topic exists that the user may not describe.
     denied = [name for name in names if not may_describe(access, name)]
     refused = [_denied(name) for name in denied] if request.topics else []
     names = [name for name in names if name not in denied] if denied else names

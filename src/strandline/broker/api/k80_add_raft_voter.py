@@ -1,10 +1,10 @@
 """AddRaftVoter (key 80), versions 0 and 1: a controller becomes a voter of the metadata quorum (KIP-853).
 
-Brokers pass it on to the leader. The request's own timeout is not used, as in Kafka: that of the quorum's requests is.
+Brokers forward it to the leader. The request's own timeout is not used, as in Kafka, but that of the quorum's requests.
 Errors: INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST without a directory or an endpoint for the
-controllers' listener, UNSUPPORTED_VERSION where voters are configured, DUPLICATE_VOTER, and REQUEST_TIMED_OUT while
-another change is under way, for a controller that does not answer or has not caught up, and for what is not committed
-in time.
+controllers' listener, UNSUPPORTED_VERSION if voters are configured, DUPLICATE_VOTER, and REQUEST_TIMED_OUT while
+another change is under way, for a controller that does not respond or has not caught up, and for a change that is not
+committed in time.
 """
 
 from __future__ import annotations

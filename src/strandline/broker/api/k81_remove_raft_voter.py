@@ -1,9 +1,9 @@
-"""RemoveRaftVoter (key 81), version 0: a controller is a voter of the metadata quorum no more (KIP-853).
+"""RemoveRaftVoter (key 81), version 0: a controller is no longer a voter of the metadata quorum (KIP-853).
 
-Brokers pass it on to the leader. A leader that is removed resigns when that is committed. Errors:
-INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST without a directory, UNSUPPORTED_VERSION where voters
-are configured, VOTER_NOT_FOUND (also for the last voter, which stays), REQUEST_TIMED_OUT while another change is under
-way and for what is not committed in time.
+Brokers forward it to the leader. A leader that is removed resigns when the change is committed. Errors:
+INCONSISTENT_CLUSTER_ID, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST without a directory, UNSUPPORTED_VERSION if voters are
+configured, VOTER_NOT_FOUND (also for the last voter, which stays), REQUEST_TIMED_OUT while another change is under way
+and for a change that is not committed in time.
 """
 
 from __future__ import annotations

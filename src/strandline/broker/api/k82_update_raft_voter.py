@@ -1,9 +1,9 @@
-"""UpdateRaftVoter (key 82), version 0: a voter tells the leader other endpoints of its own (KIP-853).
+"""UpdateRaftVoter (key 82), version 0: a voter sends its new endpoints to the leader (KIP-853).
 
-For controllers only. Answered when it is appended, as in Kafka: who votes does not change. Errors:
-INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST,
-VOTER_NOT_FOUND, REQUEST_TIMED_OUT while another change is under way, UNSUPPORTED_VERSION where voters are configured:
-Kafka keeps those in memory until kraft.version is raised, Strandline learns directories from fetches.
+This API is for controllers only. The response comes when the change is appended, as in Kafka: the voters stay the same.
+Errors: INCONSISTENT_CLUSTER_ID, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, INVALID_REQUEST,
+VOTER_NOT_FOUND, REQUEST_TIMED_OUT while another change is under way, UNSUPPORTED_VERSION if voters are configured:
+Kafka remembers those in memory until kraft.version is raised, while Strandline learns directories from fetches.
 """
 
 from __future__ import annotations

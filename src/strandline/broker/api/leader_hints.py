@@ -1,4 +1,4 @@
-"""The leader of a partition, told beside the error of a request to the wrong broker (KIP-951)."""
+"""The leader of a partition, in the response to a request that was sent to the wrong broker (KIP-951)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LeaderAddress(NamedTuple):
 
 
 class LeaderHints:
-    """The hints of one response, and the addresses of the leaders among them as clients of this listener see them."""
+    """The leaders in one response, and their addresses for clients of this listener."""
 
     def __init__(self, image: ClusterImage, listener: str) -> None:
         self._image = image

@@ -1,4 +1,4 @@
-"""Pieces of responses that several APIs have: brokers and partitions as the clients of a listener see them."""
+"""Parts of responses that several APIs have in common: brokers and partitions for clients of a listener."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strandline.wire.api.k03_metadata import (
     MetadataResponseTopic,
 )
 
-# Every operation that Kafka knows for the cluster, as bits: what a broker without an authorizer allows.
+# Every operation on the cluster, as bits; a broker without an authorizer allows all of them.
 CLUSTER_OPERATIONS: Final = OPERATIONS_OF[AclResource.CLUSTER]
 NOT_REQUESTED: Final = -(1 << 31)
 
@@ -34,7 +34,8 @@ def brokers_seen_by(services: Services, listener: str) -> tuple[MetadataResponse
 
 
 def any_live_broker_id(image: ClusterImage) -> int:
-    """The broker that responses call the controller: clients send it requests, and any broker forwards them."""
+    """Returns the broker that responses name as the controller; any broker can forward the requests that clients send
+    to it."""
     live = image.live_brokers()
     return live[0].node_id if live else -1
 

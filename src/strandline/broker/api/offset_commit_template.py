@@ -1,8 +1,8 @@
 """The template by which a consumer's next OffsetCommit is read without decoding it.
 
 A consumer commits the same partitions again and again: two such requests differ only in the offsets and their leader
-epochs, which have fixed places. A request that came twice in a row becomes a template, kept for its connection, that
-reads the next one in a single step and knows the response to it. A request that does not fit the template is decoded.
+epochs, which have fixed places. A request that came twice in a row becomes a template of its connection, which reads
+the next one in a single step and has its response. A request that does not fit the template is decoded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from strandline.wire.codec import encode
 from strandline.wire.error_codes import error_codes
 from strandline.wire.records.offset_commits import POSITION
 
-# From here on a leader epoch stands after each offset.
+# From this version on a leader epoch follows each offset.
 _EPOCHS_FROM: Final = 6
 _PARTITIONS_MAX: Final = 1000
 
@@ -51,7 +51,7 @@ class CommitRequest:
         self.version = version
         self._times = times
         self.group_id = request.group_id
-        # As `OffsetRequests.check_commit` takes it.
+        # The arguments of `OffsetRequests.check_commit`.
         self.committer = (
             request.group_id,
             request.member_id,
@@ -63,7 +63,7 @@ class CommitRequest:
         self._written: bytes | None = None
 
     def shape(self, changes: Sequence[OffsetChanges]) -> tuple[object, ...]:
-        """The key that requests of one template have in common."""
+        """Returns the key that requests of one template have in common."""
         return (
             self.version,
             self.committer,
@@ -71,13 +71,13 @@ class CommitRequest:
         )
 
     def all_written(self) -> bytes:
-        """The response where nothing is wrong."""
+        """Returns the response without errors."""
         if self._written is None:
             self._written = self.response(repeat(0))
         return self._written
 
     def response(self, codes: Iterable[int]) -> bytes:
-        """`codes` has one for each partition, in the request's order."""
+        """Returns the response; `codes` has an error code for each partition, in the request's order."""
         following = iter(codes)
         topics = tuple(
             OffsetCommitResponseTopic(
@@ -109,15 +109,15 @@ class CommitTemplate:
         runtime: GroupRuntime,
         image_version: int,
     ) -> None:
-        """`changes` are those of the request, all of whose partitions there are in this version of the image; `runtime`
-        is of its group."""
+        """`changes` are those of the request, whose partitions all exist in this version of the image; `runtime` is its
+        group's."""
         self.request = request
         self.runtime = runtime
         self._topics = tuple((each.topic, each.topic_id, each.partitions, each.notes) for each in changes)
         self._image_version = image_version
         zeros = bytes(encode(with_offsets(message, repeat((0, 0))), request.version))
         ones = bytes(encode(with_offsets(message, repeat((-1, -1))), request.version))
-        # Offsets and epochs are where the two differ, in every byte.
+        # The two requests differ in every byte of offsets and epochs, and nowhere else.
         differing = [place for place, (low, high) in enumerate(zip(zeros, ones, strict=True)) if low != high]
         starts = differing[:: POSITION.size]
         assert len(starts) == sum(len(each.partitions) for each in changes)
@@ -142,7 +142,7 @@ class CommitTemplate:
     def read(
         self, version: int, body: Buffer, position: int, image_version: int, now_ms: int
     ) -> list[OffsetChanges] | None:
-        """The offsets that the request commits; None if the request is of another shape."""
+        """Returns the offsets that the request commits; None if the request has another shape."""
         layout = self._layout
         if (
             len(body) - position != layout.size
@@ -172,7 +172,7 @@ class CommitTemplate:
 
 
 def with_offsets(request: OffsetCommitRequest, positions: Iterator[tuple[int, int]]) -> OffsetCommitRequest:
-    """The same request with other offsets and leader epochs."""
+    """Returns the same request with other offsets and leader epochs."""
 
     def moved(partition: OffsetCommitRequestPartition) -> OffsetCommitRequestPartition:
         offset, leader_epoch = next(positions)

@@ -1,4 +1,4 @@
-"""The replica that a consumer is sent to, where it had better read from another than the leader (KIP-392)."""
+"""The preferred read replica of a consumer, if it is not the leader (KIP-392)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from strandline.broker.replication.replica import Replica
 from strandline.broker.server.request_context import RequestContext
 from strandline.wire.api.k01_fetch import FetchRequest
 
-# From here on consumers may read from followers.
+# From this version on consumers may read from followers.
 FOLLOWER_FETCH_FROM: Final = 11
 
 
 def preferred_replica(
     services: Services, context: RequestContext, request: FetchRequest, replica: Replica, offset: int
 ) -> int:
-    """A replica in the consumer's rack, where this leader is in another; -1 to read here."""
+    """Returns a replica in the consumer's rack, if this leader is in another rack; -1 to read here."""
     if (
         not services.fetch_policy.selects_by_rack
         or not request.rack_id

@@ -1,4 +1,4 @@
-"""The parts of a node that handlers work with."""
+"""The parts of a node that handlers use."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from strandline.ports.clock import Clock
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     node: NodeContext
-    # These three are the node's, at hand for the hot path.
+    # These three are the node's, here for the hot path.
     image: ClusterImage
     configs: DynamicConfigs
     clock: Clock
-    authorizer: NodeAuthorizer | None  # None: everybody may do everything
+    authorizer: NodeAuthorizer | None  # None: every user may do everything
     quotas: ClientQuotas
     cluster_id: str
     replicas: Replicas

@@ -1,6 +1,6 @@
 """The one list of APIs that a node serves, a row for each.
 
-The handler of a row is in the module of the same name as its wire class; see `server.dispatch`.
+The handler of a row is in the module with the same name as its wire class; see `server.dispatch`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from strandline.broker.server.api_row import BOTH, CONTROLLER, row
 API_VERSIONS: Final = 18
 BEFORE_LOGIN: Final = open_to_all("nobody is known before the login")
 BY_TOKEN: Final = open_to_all("for the owner of the token and its renewers, whom the plan knows")
-# Announced only while somebody wants what clients measure (KIP-714).
+# These are announced only while there is a subscription to clients' metrics (KIP-714).
 TELEMETRY: Final = (71, 72)
 FOR_CLIENTS: Final = open_to_all("clients tell what they measure, of themselves only")
 

@@ -1,4 +1,4 @@
-"""The topics that somebody may see and create. Without an authorizer, where `access` is None, that is all of them."""
+"""The topics that a user may see and create: all of them without an authorizer, which is when `access` is None."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def may_describe(access: RequestAccess | None, name: str, *, is_act: bool = True
 
 
 def may_create(access: RequestAccess, name: str) -> bool:
-    """Whether a topic that is missing may be created by asking for it: it must be visible too."""
+    """Returns True if a request for a missing topic may create it, for which the user must be allowed to describe it,
+    too."""
     return may_describe(access, name, is_act=False) and (
         access.allows_on_cluster(AclOperation.CREATE, is_act=False)
         or access.allows_on_topic(AclOperation.CREATE, name)
@@ -25,7 +26,7 @@ def may_create(access: RequestAccess, name: str) -> bool:
 
 
 def topic_operations(access: RequestAccess | None, name: str) -> int:
-    """The operations on a topic, as the bits that responses have."""
+    """Returns the allowed operations on a topic, as the bits of responses."""
     return OPERATIONS_OF[AclResource.TOPIC] if access is None else access.operations(AclResource.TOPIC, name)
 
 

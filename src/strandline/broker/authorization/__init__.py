@@ -1,1 +1,1 @@
-"""The rules of each API for what a user may do, and the authorizer of a node."""
+"""The authorization of requests: the rules of each API, and the authorizer of a node."""

@@ -1,7 +1,7 @@
-"""The access that one request has.
+"""The access rights of one request.
 
-Every denial is an event of the logger `strandline.authorizer`, and every act that was allowed is one at the level
-debug. What only filters a list, or tells what would be allowed, is no act.
+Every denied operation is an event of the logger `strandline.authorizer`, and every allowed one is an event at the level
+debug. Decisions that only filter a list, or list allowed operations, are not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strandline.telemetry.events import Events
 from strandline.wire.api_index import API_INDEX
 from strandline.wire.schema import Request, Struct
 
-# Of the resources that a request changes so many are named.
+# At most so many of the resources that a request changes are named.
 _NAMED_MAX: Final = 10
 _NAMES: Final = (
     "name",
@@ -33,7 +33,7 @@ _NAMES: Final = (
 
 
 def named_in(part: Any) -> list[str]:
-    """The names of what a request is about, each once; nothing secret is among them."""
+    """Returns the names of the resources of a request, each once; none of them is secret."""
     found: dict[str, None] = {}
     for field in part.FIELDS:
         value = getattr(part, field.name)
@@ -49,7 +49,7 @@ def named_in(part: Any) -> list[str]:
 
 
 class RequestAccess:
-    """The access that a request has: the rights of who sent it, and what is needed to name what it is about."""
+    """The access of a request: the rights of its sender, and the facts for naming its resources in events."""
 
     __slots__ = (
         "_decisions",
@@ -106,11 +106,11 @@ class RequestAccess:
         return self.allows(operation, AclResource.GROUP, group_id, is_act=is_act)
 
     def operations(self, kind: AclResource, name: str) -> int:
-        """The operations that are allowed on a resource, as the bits that responses have."""
+        """Returns the operations that are allowed on a resource, as the bits of responses."""
         return self.rights.operations(kind, name) & OPERATIONS_OF[kind]
 
     def cluster_operations(self) -> int:
-        """Nothing is told to those who may not describe the cluster."""
+        """Returns the allowed operations on the cluster; none for a user who may not describe it."""
         if not self.allows_on_cluster(AclOperation.DESCRIBE):
             return 0
         return self.operations(AclResource.CLUSTER, CLUSTER_NAME)
@@ -120,7 +120,7 @@ class RequestAccess:
         return None if topic is None else topic.name
 
     def tell_administrative_act(self, request: Request) -> None:
-        """Notes in the audit log that somebody was allowed to change something."""
+        """Notes an allowed administrative request in the audit log."""
         names = named_in(request)
         more = "" if len(names) <= _NAMED_MAX else f" and {len(names) - _NAMED_MAX} more"
         self._events.info(

@@ -1,4 +1,4 @@
-"""Requests that create, change and remove topics, settings and delegation tokens, and describe the cluster."""
+"""Rules for requests that create, change and remove topics, configs and delegation tokens, and describe the cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OP = AclOperation
 _TOPIC_CODE: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _CLIENT_METRICS_RESOURCE: Final = 16
 _TOPIC_IDS_FROM: Final = 6
-# The resource of a rule, and the error, by the type of a resource that has settings.
+# The resource type of the rules, and the error, by the type of a resource with configs.
 _CONFIG_RESOURCES: Final = {
     TOPIC_RESOURCE: (AclResource.TOPIC, _TOPIC_CODE),
     GROUP_RESOURCE: (AclResource.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
@@ -49,7 +49,8 @@ _CLUSTER_RESOURCES: Final = (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE, _CLIENT_ME
 
 
 def create_topics(access: RequestAccess, request: CreateTopicsRequest) -> Reduction:
-    """Those who may not describe a topic's settings are not told them either."""
+    """Allows topics of CreateTopics. A user who may not describe a topic's configs does not get them in the
+    response."""
     reduction = None
     if not access.allows_on_cluster(_OP.CREATE, is_act=False):
         reduction = without_denied(
@@ -70,7 +71,7 @@ def create_topics(access: RequestAccess, request: CreateTopicsRequest) -> Reduct
 
 
 def delete_topics(access: RequestAccess, request: DeleteTopicsRequest) -> Reduction | None:
-    """A topic that may not be described is denied whether it exists or not."""
+    """Allows topics of DeleteTopics. A topic that the user may not describe is denied whether it exists or not."""
     if access.allows_on_cluster(_OP.DELETE, is_act=False):
         return None
     allowed: list[DeleteTopicState] = []
@@ -102,7 +103,7 @@ def _denied_deletion(access: RequestAccess, topic: DeleteTopicState) -> Deletabl
     if is_by_id:
         name = access.topic_name(topic.topic_id)
     if name is None:
-        return None  # it does not exist, which everybody may know, or makes no sense
+        return None  # it does not exist, which every user may know, or is invalid
     may_see = access.allows_on_topic(_OP.DESCRIBE, name, is_act=False)
     is_there = name in access.image.topics
     if may_see and not is_there:
@@ -128,7 +129,7 @@ def create_partitions(access: RequestAccess, request: CreatePartitionsRequest) -
 
 
 def denied_config(access: RequestAccess, operation: int, kind: int, name: str) -> int:
-    """The error code for a resource whose settings may not be described or altered; 0 if they may."""
+    """Returns the error code for a resource whose configs may not be described or altered; 0 if they may."""
     if kind in _CLUSTER_RESOURCES:
         return 0 if access.allows_on_cluster(operation) else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     if kind not in _CONFIG_RESOURCES:
@@ -138,7 +139,7 @@ def denied_config(access: RequestAccess, operation: int, kind: int, name: str) -
 
 
 def alter_configs(access: RequestAccess, request: Any) -> Reduction | None:
-    """AlterConfigs and IncrementalAlterConfigs. A controller's loggers are for those who act for the cluster."""
+    """Allows AlterConfigs and IncrementalAlterConfigs. A controller's loggers need CLUSTER_ACTION."""
     codes: dict[int, int] = {}
     for number, resource in enumerate(request.resources):
         operation = _OP.ALTER_CONFIGS
@@ -170,7 +171,7 @@ def alter_configs(access: RequestAccess, request: Any) -> Reduction | None:
 
 
 def create_delegation_token(access: RequestAccess, request: CreateDelegationTokenRequest) -> Reduction | None:
-    """Everybody may have a token; for another user it takes CREATE_TOKENS on that user (KIP-373)."""
+    """Allows every user a token; a token for another user needs CREATE_TOKENS on that user (KIP-373)."""
     requester = access.principal
     if not request.owner_principal_name:
         return None
@@ -195,7 +196,7 @@ def create_delegation_token(access: RequestAccess, request: CreateDelegationToke
 
 
 def describe_cluster(access: RequestAccess, request: DescribeClusterRequest) -> Reduction | None:
-    """Brokers tell everybody, controllers only those who may alter the cluster."""
+    """Allows DescribeCluster on brokers for every user, on controllers only for those who may alter the cluster."""
     if access.is_controller_listener and not access.allows_on_cluster(_OP.ALTER):
         return denied_as_whole(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     if not request.include_cluster_authorized_operations:

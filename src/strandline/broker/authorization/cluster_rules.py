@@ -1,4 +1,4 @@
-"""Requests that are about the cluster: the whole of one is allowed or denied, by one operation on the cluster."""
+"""Rules for requests about the cluster, which are allowed or denied as a whole by one operation on the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MESSAGE: Final = MESSAGES[_CODE]
 
 
 def check_cluster(access: RequestAccess, request: Request, operation: int) -> Reduction | None:
-    """The rule of requests that need one operation on the cluster."""
+    """Allows requests that need one operation on the cluster."""
     return None if access.allows_on_cluster(operation) else cluster_denied(request)
 
 
@@ -111,7 +111,7 @@ def _mirrored_array(request: Any, name: str, response_name: str) -> Message:
     return response
 
 
-# Requests whose responses say it in another place than an error code of the whole.
+# Requests whose responses have the error in another place than a code of the whole.
 _REFUSALS: Final[dict[int, Callable[[Any], Message]]] = {
     27: _markers,
     30: lambda request: refuse_create_acls(request, _error()),

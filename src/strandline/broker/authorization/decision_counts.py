@@ -1,4 +1,4 @@
-"""How many acts were allowed and denied, in all and in a minute."""
+"""Counts of allowed and denied operations, in total and per minute."""
 
 from __future__ import annotations
 

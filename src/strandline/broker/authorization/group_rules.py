@@ -1,4 +1,4 @@
-"""Requests about groups, their members and their committed offsets."""
+"""Rules for requests about groups, their members and their committed offsets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OPERATIONS_FROM: Final = 3
 
 
 def member(access: RequestAccess, request: Any) -> Reduction | None:
-    """Members of a group, and those that leave it, may read it."""
+    """Allows requests of members, which need READ on the group."""
     if access.allows_on_group(_OP.READ, request.group_id):
         return None
     return denied_as_whole(request, _GROUP_CODE)
@@ -59,7 +59,7 @@ def member(access: RequestAccess, request: Any) -> Reduction | None:
 def consumer_group_heartbeat(
     access: RequestAccess, request: ConsumerGroupHeartbeatRequest
 ) -> Reduction | None:
-    """A member sees the topics that it subscribes to."""
+    """Allows heartbeats of members that may describe the topics that they subscribe to."""
     if not access.allows_on_group(_OP.READ, request.group_id):
         return denied_as_whole(request, _GROUP_CODE)
     names = dict.fromkeys(request.subscribed_topic_names or ())
@@ -137,7 +137,7 @@ def _described_topics(access: RequestAccess, response: OffsetFetchResponse) -> O
 
 
 def _fetch_of_groups(access: RequestAccess, request: OffsetFetchRequest) -> Reduction:
-    """Groups, and of those that are allowed the topics."""
+    """Allows groups, and in the allowed ones topics."""
     refused: dict[str, OffsetFetchResponseGroup] = {}
     refused_topics: dict[str, list[OffsetFetchResponseTopics]] = {}
     allowed = []
@@ -167,7 +167,7 @@ def _fetch_of_groups(access: RequestAccess, request: OffsetFetchRequest) -> Redu
 
 
 def _without_topics(access: RequestAccess, group: OffsetFetchRequestGroup) -> list[OffsetFetchResponseTopics]:
-    """Takes from a group the topics that are denied, and returns the refusals of these. Unknown ids stay."""
+    """Removes the denied topics of a group, and returns their refusals. Unknown ids stay."""
     if group.topics is None:
         return []
     allowed, refused = [], []
@@ -204,7 +204,8 @@ def describe_groups(access: RequestAccess, request: DescribeGroupsRequest) -> Re
 
 
 def list_groups(access: RequestAccess, request: ListGroupsRequest) -> Reduction | None:
-    """Everybody may ask; those who may not describe the cluster see the groups that they may describe."""
+    """Allows ListGroups for every user; without DESCRIBE on the cluster the response has the groups that the user may
+    describe."""
     if access.allows_on_cluster(_OP.DESCRIBE, is_act=False):
         return None
 
@@ -238,7 +239,7 @@ def offset_delete(access: RequestAccess, request: OffsetDeleteRequest) -> Reduct
 
 
 def consumer_group_describe(access: RequestAccess, request: ConsumerGroupDescribeRequest) -> Reduction:
-    """A group with an assigned topic that may not be described is not shown either."""
+    """Allows groups; a group with an assigned topic that the user may not describe is denied too."""
     reduction = without_denied(
         request,
         "group_ids",

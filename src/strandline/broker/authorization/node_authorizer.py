@@ -1,7 +1,7 @@
-"""The authorizer of a node: follows the rules in the metadata, and reduces each request to what is allowed of it.
+"""The authorizer of a node: follows the ACLs in the metadata, and reduces each request to its allowed part.
 
-A node decides by the rules that it has read. A rule is in force on a broker a moment after the controller has committed
-it, when the broker has fetched it, as in Kafka; requests that the controller decides are checked by the controller.
+A node decides by the rules that it has read. As in Kafka, a rule is in force on a broker when the broker has fetched
+it, a moment after its commit; requests that the controller decides are checked by the controller.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from strandline.security.principal import Principal
 from strandline.telemetry import loggers
 from strandline.wire.schema import Request
 
-# Where a connection keeps the rights of its user, beside what handlers keep by their API keys.
+# The key of the user's rights in the state of a connection, in which handlers use their API keys.
 _RIGHTS: Final = -1
-# Requests that change topics, records, groups, settings, rules, users, tokens, quotas, brokers and voters for somebody:
-# each that is allowed is a line of the audit log.
+# Administrative requests: each allowed one is a line of the audit log.
 ADMINISTRATIVE: Final = frozenset(
     (19, 20, 21, 30, 31, 33, 34, 37, 38, 39, 40, 42, 43, 44, 45, 47, 49, 51, 57, 64, 80, 81)
 )
@@ -39,7 +38,7 @@ Rule = Callable[[RequestAccess, Any], Reduction | None]
 
 
 class AuthorizedContext(Protocol):
-    """The request that is checked: a `RequestContext`."""
+    """The facts about the checked request, of a `RequestContext`."""
 
     api_key: int
     api_version: int
@@ -67,7 +66,7 @@ class NodeAuthorizer:
         )
 
     def access_of(self, context: AuthorizedContext) -> RequestAccess:
-        """The access of a request that came by a connection."""
+        """Returns the access of a request that came on a connection."""
         return RequestAccess(
             self.rights(context.principal, context.client_host),
             self._image,
@@ -81,7 +80,8 @@ class NodeAuthorizer:
         )
 
     def rights_of(self, context: AuthorizedContext) -> AccessRights:
-        """The rights of who sent a request, kept with its connection until a rule changes: for the hot path."""
+        """Returns the rights of a request's sender, which its connection caches until a rule changes, for the hot
+        path."""
         states = context.connection.handler_state
         rights: AccessRights | None = states.get(_RIGHTS)
         if rights is None or rights.version != self._image.acls_version:
@@ -89,13 +89,13 @@ class NodeAuthorizer:
         return rights
 
     def reduce(self, context: AuthorizedContext, request: Request) -> Reduction | None:
-        """The part of a request that is allowed; None if all of it is."""
+        """Returns the reduction of a request to its allowed part; None if all of it is allowed."""
         return self._reduce(self.access_of(context), request)
 
     def reduce_for_controller(
         self, principal: Principal, host: str, request: Request, version: int
     ) -> Reduction | None:
-        """The same for a request that the controller decides, whether it was forwarded or not."""
+        """Returns the same for a request that the controller decides, forwarded or not."""
         access = RequestAccess(
             self.rights(principal, host),
             self._image,
@@ -132,13 +132,13 @@ class NodeAuthorizer:
         return len(self._image.acls)
 
     def can_anybody_alter(self) -> bool:
-        """Whether somebody could change the rules that this node has read."""
+        """Returns True if some user can change the rules that this node has read."""
         self.authorizer.set_rules(self._image.acls.values(), self._image.acls_version)
         return self.authorizer.can_anybody_alter()
 
 
 def rule_for(requirement: Requirement) -> Rule:
-    """The function that checks a request."""
+    """Returns the function that checks a request."""
     operation = requirement.operation
     if operation is not None:
         return lambda access, request: check_cluster(access, request, operation)

@@ -1,4 +1,4 @@
-"""The result of authorizing a request: the part that is allowed, and how the response tells of the rest.
+"""The result of authorizing a request: the allowed part, and the denied part of the response.
 
 A denied part of a response mirrors the part of the request that it is about: the same names and numbers, with an error.
 """
@@ -20,7 +20,7 @@ MESSAGES: Final[dict[int, str]] = {
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "Delegation Token authorization failed.",
     ErrorCode.THROTTLING_QUOTA_EXCEEDED: "The throttling quota has been exceeded.",
 }
-# Fields of responses that have another name in requests.
+# The fields of responses that have another name in requests.
 _REQUEST_NAMES: Final = {
     "partitions": ("partitions", "partition_indexes"),
     "results_by_partition": ("partitions",),
@@ -32,20 +32,20 @@ _IDS: Final = ("group_id", "key", "transactional_id", "name")
 
 
 class Reduction(NamedTuple):
-    """`request` is what is left of a request, None if nothing is. `merge` is called with the response to it, None if
-    there is none, and returns the whole response."""
+    """The allowed part of a request, None if nothing is allowed. `merge` gets the response to it, or None, and returns
+    the whole response."""
 
     request: Request | None
     merge: Callable[[Any], Message]
 
 
 def denied(response: Message) -> Reduction:
-    """The whole request is denied."""
+    """Returns the denial of a whole request, with this response."""
     return Reduction(None, lambda _: response)
 
 
 def denied_as_whole(request: Request, code: int) -> Reduction:
-    """The whole request is denied by an error code of its response."""
+    """Returns the denial of a whole request, by an error code of its response."""
     fields: dict[str, Any] = {"error_code": code}
     cls = response_class(type(request))
     if any(field.name == "error_message" for field in cls.FIELDS):
@@ -54,7 +54,7 @@ def denied_as_whole(request: Request, code: int) -> Reduction:
 
 
 def blank(cls: type[Any], **known: Any) -> Any:
-    """A message or a part of one with the values that Kafka's schemas give what nobody sets."""
+    """Returns a message, or a part of one, with the default values of Kafka's schemas."""
     values = {field.name: _unset(field) for field in cls.FIELDS if field.is_required}
     return cls(**{**values, **known})
 
@@ -68,8 +68,8 @@ def _unset(field: Field) -> Any:
 
 
 def mirrored(cls: type[Any], requested: Any, code: int, **other: Any) -> Any:
-    """The part of a response that says with `code` that a part of a request is denied; `other` fields are set too
-    where `cls` or its innermost parts have them."""
+    """Returns the part of a response that denies a part of a request with `code`; `other` fields are set too where
+    `cls` or its innermost parts have them."""
     values: dict[str, Any] = {}
     for field in cls.FIELDS:
         name = field.name
@@ -98,7 +98,7 @@ def _parts_of(requested: Any, name: str) -> tuple[Any, ...]:
 
 
 def element_of(cls: type[Struct], name: str) -> type[Struct]:
-    """The class of the elements of an array."""
+    """Returns the class of the elements of an array."""
     element: type[Struct] = next(field for field in cls.FIELDS if field.name == name).type.element
     return element
 
@@ -112,7 +112,7 @@ def without_denied(
     response_name: str | None = None,
     **other: Any,
 ) -> Reduction | None:
-    """A request without the elements of its array `name` that are not allowed; None if all are.
+    """Returns a request without the elements of its array `name` that are denied; None if none is.
 
     The response has them in the array `response_name`, mirrored.
     """

@@ -1,4 +1,4 @@
-"""The column `authorization` of the table of APIs: what somebody must be allowed to do to get a response."""
+"""The column `access` of the table of APIs: the operations that a user needs for a request."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from strandline.base.acls import AclOperation
 
 
 class Requirement(NamedTuple):
-    """One of these: an operation on the cluster, a rule that looks at a request's parts, a handler that does, none."""
+    """The requirement of an API: an operation on the cluster, a rule that checks a request's parts, a handler that
+    does, or none."""
 
-    operation: AclOperation | None = None  # on the cluster, for the whole request
-    rule: str = ""  # module and function in this package
-    is_in_handler: bool = False  # the handler walks the request anyway, and checks on the way
-    why_open: str = ""  # where everybody may
+    operation: AclOperation | None = None  # needed on the cluster, for the whole request
+    rule: str = ""  # names a module and a function in this package
+    is_in_handler: bool = False  # the handler decodes the request by hand, and checks it meanwhile
+    why_open: str = ""  # the reason why every user may
 
 
-# The handler asks `services.authorizer` itself.
+# The handler calls `services.authorizer` itself.
 IN_HANDLER: Final = Requirement(is_in_handler=True)
 
 

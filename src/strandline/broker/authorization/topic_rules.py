@@ -1,4 +1,4 @@
-"""Requests about topics and their records."""
+"""Rules for requests about topics and their records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def delete_records(access: RequestAccess, request: Any) -> Reduction | None:
 
 
 def offset_for_leader_epoch(access: RequestAccess, request: Any) -> Reduction | None:
-    """Brokers may ask for every topic."""
+    """Allows topics of OffsetForLeaderEpoch; brokers may name every topic."""
     if access.allows_on_cluster(_OP.CLUSTER_ACTION, is_act=False):
         return None
     return without_denied(
@@ -40,7 +40,7 @@ def offset_for_leader_epoch(access: RequestAccess, request: Any) -> Reduction | 
 
 
 def describe_producers(access: RequestAccess, request: Any) -> Reduction | None:
-    """A name that no topic can have is told as such."""
+    """Allows topics of DescribeProducers; a name that no topic can have gets its own error."""
     return without_denied(
         request,
         "topics",

@@ -1,4 +1,4 @@
-"""Requests of producers that write transactions, or want a producer id."""
+"""Rules for requests of producers: transactions and producer ids."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def allows_id(access: RequestAccess, operation: int, transactional_id: str, *, i
 
 
 def init_producer_id(access: RequestAccess, request: InitProducerIdRequest) -> Reduction | None:
-    """A producer id without transactions is for everybody who may write to some topic (KIP-679)."""
+    """Allows a producer id without transactions to every user who may write to some topic (KIP-679)."""
     code = ErrorCode.NONE
     if request.transactional_id is not None:
         if not allows_id(access, _OP.WRITE, request.transactional_id):
@@ -66,7 +66,8 @@ def init_producer_id(access: RequestAccess, request: InitProducerIdRequest) -> R
 
 
 def add_partitions_to_txn(access: RequestAccess, request: AddPartitionsToTxnRequest) -> Reduction | None:
-    """Later versions come from brokers only. Of a client's partitions either all are added or none."""
+    """Allows partitions of AddPartitionsToTxn, whose later versions come from brokers only. Of a client's partitions
+    all are added or none."""
     if access.version >= _FROM_BROKERS_FROM:
         return None if access.allows_on_cluster(_OP.CLUSTER_ACTION) else cluster_denied(request)
     topics = request.v3_and_below_topics
@@ -123,7 +124,7 @@ def end_txn(access: RequestAccess, request: EndTxnRequest) -> Reduction | None:
 
 
 def write_txn_markers(access: RequestAccess, request: WriteTxnMarkersRequest) -> Reduction | None:
-    """Brokers, and those who may end a transaction that hangs (KIP-664)."""
+    """Allows brokers, and users who may end a hanging transaction (KIP-664)."""
     if access.allows_on_cluster(_OP.ALTER, is_act=False) or access.allows_on_cluster(_OP.CLUSTER_ACTION):
         return None
     return cluster_denied(request)
@@ -147,7 +148,7 @@ def _refused_commit(request: TxnOffsetCommitRequest, code: int) -> TxnOffsetComm
 
 
 def describe_transactions(access: RequestAccess, request: DescribeTransactionsRequest) -> Reduction:
-    """Topics that may not be described are left out."""
+    """Allows transactional ids, and leaves out topics that the user may not describe."""
     reduction = without_denied(
         request,
         "transactional_ids",

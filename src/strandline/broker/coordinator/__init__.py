@@ -1,1 +1,2 @@
-"""The coordinators of groups and transactions: the runtime that gives their machines a log, and what is around it."""
+"""The coordinators of groups and transactions: the runtime that runs their machines on logs, and the services around
+it."""

@@ -1,7 +1,8 @@
-"""Creates topics that are asked for and do not exist: by name in Metadata, or by looking for a coordinator.
+"""Creates missing topics: those that Metadata requests name, and the internal topic when a client looks for a
+coordinator.
 
-A request waits a moment for the controller and is then responded to without the topic, while the creation goes on: the
-requests after it on the same connection must not wait for a quorum that is lost.
+A request waits a moment for the controller. After that its response comes without the topic, while the creation goes
+on: later requests of the same connection must not wait for a quorum that is lost.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from strandline.broker.node_context import NodeContext
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
 
 _REQUEST_VERSION: Final = 7
-# A controller that is there takes some milliseconds.
+# A controller that is alive responds within some milliseconds.
 _WAIT_S: Final = 0.5
 _TRY_S: Final = 5.0
 _CONTROLLER_S_DEFAULT: Final = -1
@@ -28,17 +29,17 @@ class AutoTopicCreation:
     def __init__(self, node: NodeContext, channel: ControllerChannel) -> None:
         self._node = node
         self._channel = channel
-        # The topics of coordinators, as each of them needs its own.
+        # The topics of the coordinators, each with its own settings.
         self.internal_topics: dict[str, Callable[[], CreatableTopic]] = {}
-        # By name; the result is what was refused.
+        # Creations by name of the topic; the result is the refusal, or None.
         self._under_way: dict[str, asyncio.Task[dict[str, KafkaError]]] = {}
 
     async def create_by_name(
         self, names: Sequence[str], origin: RequestOrigin | None
     ) -> dict[str, KafkaError]:
-        """Creates topics for somebody, or for this node; returns those that could not be created, and why.
+        """Creates topics for a client or for this node; returns the errors of those that could not be created.
 
-        A topic that is neither refused nor in the image afterwards is still being created.
+        A topic that is then neither refused nor in the image is still being created.
         """
         new = [name for name in names if name not in self._under_way]
         if new:
@@ -58,7 +59,8 @@ class AutoTopicCreation:
         return refused
 
     def _topic(self, name: str) -> CreatableTopic:
-        """A coordinator's topic as it needs it; another as this broker's file says, or else the controller's."""
+        """Returns the settings of a new topic: those of a coordinator's topic, or the defaults of this broker or the
+        controller."""
         if name in self.internal_topics:
             return self.internal_topics[name]()
         return CreatableTopic(
@@ -81,7 +83,7 @@ class AutoTopicCreation:
         except KafkaError as error:
             names = [topic.name for topic in topics]
             self._node.events.warn("topics not created", topics=", ".join(names), error=error)
-            # Nobody has refused them if there is no controller: whoever still wants one asks again.
+            # Without a controller there is no refusal: clients send their requests again.
             return {} if error.code in _NO_CONTROLLER else dict.fromkeys(names, error)
         finally:
             for topic in topics:

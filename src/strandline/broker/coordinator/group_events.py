@@ -1,4 +1,4 @@
-"""The life of groups as events for people: rebalances, members whose session ended, groups that are removed."""
+"""Events of groups for the log: rebalances, members whose session ended, groups that are removed."""
 
 from __future__ import annotations
 

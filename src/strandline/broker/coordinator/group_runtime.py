@@ -1,9 +1,11 @@
-"""Carries out the decisions of one shard of groups, on the rules of `runtime` and these:
+"""Carries out the decisions of one shard of groups, by the rules of `runtime` and these:
 
 1. A request that waits longer than `offsets.commit.timeout.ms` gets COORDINATOR_NOT_AVAILABLE.
-2. What a new coordinator finds above the high watermark may be there alone, or may have been acknowledged. Until that
-   is known no offset is shown: neither one that could be taken back nor one that is older than what was acknowledged.
-3. Offsets that are committed in a transaction are a batch of its producer; the marker that ends it decides about them.
+2. Records that a new coordinator finds above the high watermark may be on this broker only, or may have been
+   acknowledged. Until that is known it shows no offsets: neither one that could be taken back nor one that is older
+   than an acknowledged one.
+3. Offsets that are committed in a transaction are in a batch of its producer; the transaction's marker decides about
+   them.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ from strandline.wire.records import offset_commits
 from strandline.wire.records.markers import Marker
 from strandline.wire.records.offsets_framing import encode_key, encode_value
 
-# A batch must fit into `max.message.bytes`; a commit without a note takes about a hundred bytes.
+# A batch must fit into `max.message.bytes`; a commit without metadata takes about a hundred bytes.
 _COMMITS_PER_BATCH_MAX: Final = 1000
 
 
 class GroupRuntime(CoordinatorRuntime):
-    """One loaded shard of groups, and the log that its decisions are written to."""
+    """One loaded shard of groups, and the log to which its decisions are written."""
 
     def __init__(
         self,
@@ -63,9 +65,9 @@ class GroupRuntime(CoordinatorRuntime):
         self._timer_at = 0.0
         self._uncommitted: dict[CommitWaiter, CoordinatorResult] = {}
         self._committed = CommittedView(shard.offsets, shard.topics)
-        self._is_queueing = False  # more commits may come in this iteration of the loop
+        self._is_queueing = False  # True if more commits may come in this iteration of the loop
         self._queued = CoordinatorResult()
-        self._queued_count = 0  # of its offsets
+        self._queued_count = 0  # the number of queued offsets
         self._joining: list[Join] = []
         self._found_end = self._end_offset
         self._events = node.events.named(loggers.GROUPS)
@@ -85,8 +87,8 @@ class GroupRuntime(CoordinatorRuntime):
         self._arm()
 
     def commit(self, changes: list[OffsetChanges], token: Token, response: ResponseValue) -> None:
-        """Writes those of one turn of the loop together: a batch costs more than what is in it. Where requests are
-        handled as they arrive the first is written at once, so that it need not wait."""
+        """Writes the commits of one iteration of the loop together, because a batch takes longer than its records.
+        While requests are handled as they arrive, the first commit is written at once, so that it need not wait."""
         if not changes:
             self.run(CoordinatorResult(responses=[(token, response)]))
             return
@@ -104,8 +106,8 @@ class GroupRuntime(CoordinatorRuntime):
             self.write_queued()
 
     def join(self, join: Join) -> None:
-        """Consumers that join in one turn of the loop are planned together, if they can be: an assignment for each
-        of them costs more, and most of it is taken back by the next."""
+        """Plans consumers that join in one iteration of the loop together, if possible: an assignment for each of them
+        takes longer, and the next one takes most of it back."""
         if not self._joining:
             asyncio.get_running_loop().call_soon(self._plan_joins)
         self._joining.append(join)
@@ -128,18 +130,19 @@ class GroupRuntime(CoordinatorRuntime):
         self.write_queued()
 
     def write_queued(self) -> None:
-        """Before anything else is decided about the groups, by a request, by time or because a topic has gone: it must
-        find what those before it have done. What is decided without it and written after it would undo it."""
+        """Writes queued commits and joins. This comes before every other decision about the groups, by a request, by
+        time or because a topic was deleted: a decision that does not see them, and is written after them, would undo
+        them."""
         if self._joining:
             self._plan_joins()
         if self._queued_count:
             queued, self._queued = self._queued, CoordinatorResult()
             self._queued_count = 0
             following = self._write(queued)
-            assert following is None, "nothing follows a commit"
+            assert following is None, "a commit has no next result"
             self._arm()
 
-    # Offsets that go
+    # Removal of offsets
 
     def topic_gone(self, topic: str) -> None:
         self.write_queued()
@@ -153,13 +156,15 @@ class GroupRuntime(CoordinatorRuntime):
         self.write_queued()
         self.run(self.shard.expire_offsets(self.now()))
 
-    # What is committed
+    # Committed offsets
 
     def committed(self) -> CommittedView:
-        """Offsets that no failover takes back; raises COORDINATOR_LOAD_IN_PROGRESS while that is not known of all."""
+        """Returns the offsets that no failover takes back; raises COORDINATOR_LOAD_IN_PROGRESS while that is not known
+        for all."""
         if self.replica.high_watermark < self._found_end:
             raise KafkaError(
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "What was found is not known to be committed."
+                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                "It is not known yet whether all records of the group are committed. Try again.",
             )
         self._committed.advance(self.replica.high_watermark)
         return self._committed
@@ -171,7 +176,8 @@ class GroupRuntime(CoordinatorRuntime):
             self._when_committed(self._end_offset, result)
 
     def _write(self, result: CoordinatorResult) -> CoordinatorResult | None:
-        """Appends and applies; sends the responses once committed. Returns the result to run next, if there is one."""
+        """Appends and applies the records of a result, and sends its responses once they are committed. Returns the
+        result to run next, if there is one."""
         try:
             end_offset = self._append(result, self._clock.wall_ms())
         except KafkaError as error:
@@ -238,7 +244,7 @@ class GroupRuntime(CoordinatorRuntime):
     def commit_in_transaction(
         self, result: CoordinatorResult, producer_id: int, epoch: int, guard: VerificationGuard | None
     ) -> None:
-        """Writes offsets that count once the transaction commits; responds when they are committed themselves."""
+        """Writes the offsets of a transaction; responds when the records are committed."""
         self.write_queued()
         now = self.now()
         try:
@@ -264,7 +270,7 @@ class GroupRuntime(CoordinatorRuntime):
     def end_transaction(
         self, producer_id: int, epoch: int, marker: Marker, transaction_version: int
     ) -> PendingAppend:
-        """The marker of a transaction: its offsets become the group's, or are forgotten."""
+        """Appends the marker of a transaction, which commits or drops its offsets."""
         self.write_queued()
         self.replica.check_online()
         appended = self.replica.append_marker(
@@ -280,7 +286,7 @@ class GroupRuntime(CoordinatorRuntime):
     # Time
 
     def _arm(self) -> None:
-        """Looks at the next deadline when it comes. Where that is later than it was, it is looked for then."""
+        """Sets the timer for the next deadline; a timer that fires too early is set again."""
         deadline = self.shard.timers.next_deadline()
         if deadline is None or self.is_stopped:
             return
@@ -301,7 +307,7 @@ class GroupRuntime(CoordinatorRuntime):
         self._arm()
 
     def stop(self) -> None:
-        """Requests that wait for a commit or a rebalance have to find the new coordinator."""
+        """Stops the shard: requests that wait for a commit or a rebalance have to find the new coordinator."""
         super().stop()
         for waiter in self._uncommitted:
             waiter.cancel()
@@ -319,7 +325,8 @@ class GroupRuntime(CoordinatorRuntime):
 
 
 def _records(result: CoordinatorResult) -> tuple[list[bytes], int]:
-    """The bytes of a result's records, and their number; raises KafkaError where a text is too long for a record."""
+    """Returns the encoded records of a result, and their number; raises KafkaError if a text is too long for a
+    record."""
     try:
         records: list[bytes] = []
         if result.entries:
@@ -332,18 +339,20 @@ def _records(result: CoordinatorResult) -> tuple[list[bytes], int]:
             records += offset_commits.records_of(count, *changes)
             count += len(changes.partitions)
     except (EncodeError, StructError) as error:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"This cannot be written down: {error}.") from error
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"A record of the group cannot be written: {error}."
+        ) from error
     return records, count
 
 
 def _respond(responses: list[tuple[Any, ResponseValue]]) -> None:
-    """A token is the pending response that the request's handler returned."""
+    """Completes responses. A token is the pending response that the request's handler returned."""
     for token, response in responses:
         token.respond(response)
 
 
 def _refused(response: ResponseValue, code: int) -> ResponseValue:
-    """The response that says that a change could not be written, and nothing of what the change was."""
+    """Returns a response with the error of a change that could not be written, and nothing of the change."""
     match response:
         case JoinGroupResponse():
             return join_refused(response.member_id, code)

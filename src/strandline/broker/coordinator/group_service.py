@@ -1,4 +1,4 @@
-"""The coordinator of groups: which partitions of `__consumer_offsets` this broker leads, and the groups in them."""
+"""The coordinator of groups: the partitions of `__consumer_offsets` that this broker leads, and the groups in them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RECORDS_PER_ITERATION: Final = 1000
 
 
 class ImageTopics:
-    """The broker's image of topics, as groups look at it."""
+    """The topics of the broker's image, in the form that groups need."""
 
     def __init__(self, image: ClusterImage) -> None:
         self._image = image
@@ -92,7 +92,8 @@ class GroupCoordinator(CoordinatorShards[GroupRuntime]):
         return ConsumerTimes(session_ms, heartbeat_ms)
 
     def check_is_named(self, group_id: str) -> None:
-        """Raises INVALID_GROUP_ID. Offsets can be committed and read without a name, as Kafka allows."""
+        """Raises INVALID_GROUP_ID for an empty name, with which, as in Kafka, offsets can only be committed and
+        read."""
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
 
@@ -102,7 +103,7 @@ class GroupCoordinator(CoordinatorShards[GroupRuntime]):
         return runtime
 
     def shard_of_named(self, group_id: str) -> GroupRuntime:
-        """For requests of members: without a name they are refused for good, not until the shard is loaded."""
+        """Returns the shard for a member's request, which is refused for good if the group has no name."""
         self.check_is_named(group_id)
         return self.shard_of(group_id)
 
@@ -162,7 +163,8 @@ class GroupCoordinator(CoordinatorShards[GroupRuntime]):
     def end_transaction(
         self, partition: int, producer_id: int, epoch: int, marker: Marker, transaction_version: int
     ) -> PendingAppend:
-        """Raises NOT_LEADER_OR_FOLLOWER while the partition is not loaded here: the marker comes again."""
+        """Ends a transaction in a partition; raises NOT_LEADER_OR_FOLLOWER while it is not loaded here: the marker
+        comes again."""
         runtime = self.shard_at(partition)
         if runtime is None:
             raise KafkaError(
@@ -171,7 +173,7 @@ class GroupCoordinator(CoordinatorShards[GroupRuntime]):
         return runtime.end_transaction(producer_id, epoch, marker, transaction_version)
 
     def topic_removed(self, topic: str) -> None:
-        """Offsets of a topic that is gone must not be found by one that is made later under the same name."""
+        """Removes the offsets of a deleted topic, so that a later topic with the same name does not get them."""
         super().topic_removed(topic)
         for runtime in self.shards():
             runtime.topic_gone(topic)

@@ -1,4 +1,4 @@
-"""Hands out producer ids from a block that the controller gave; asks for the next block when it is used up."""
+"""Assigns producer ids from a block of the controller, and requests the next block when it is used up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strandline.broker.metadata.controller_channel import ControllerChannel
 from strandline.broker.node_context import NodeContext
 from strandline.wire.api.k67_allocate_producer_ids import AllocateProducerIdsRequest
 
-# Requests after this one on its connection wait too; a client that is told to try again does.
+# Later requests of the same connection wait too; a client that gets a retriable error tries again.
 _WAIT_S: Final = 0.5
 
 
@@ -27,13 +27,17 @@ class ProducerIds:
         self._refill: asyncio.Task[KafkaError | None] | None = None
 
     async def next(self) -> int:
-        """A new producer id; raises COORDINATOR_LOAD_IN_PROGRESS, as Kafka does, while no controller gives a block."""
+        """Returns a new producer id; raises COORDINATOR_LOAD_IN_PROGRESS, as Kafka does, while no controller assigns a
+        block."""
         while self._next == self._end:
             if self._refill is None:
                 self._refill = self._node.tasks.start(self._allocate_block())
             failure = await asyncio.shield(self._refill)
             if failure is not None:
-                raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "No controller gives producer ids.")
+                raise KafkaError(
+                    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+                    "No controller assigns producer ids at the moment. Try again.",
+                )
         producer_id = self._next
         self._next += 1
         return producer_id

@@ -1,9 +1,9 @@
-"""Gives one shard of a coordinator its log: the runtime that groups and transactions have in common.
+"""Runs one shard of a coordinator on its log: the runtime that groups and transactions have in common.
 
 1. A decision's records are appended as one batch and applied at once, so that the next decision sees them. Its response
-   is given when the high watermark has passed them: until then a failover could take them back.
-2. A response without records of its own may rest on records that are not committed yet: it waits for those too.
-3. The errors of an append are told in the coordinator's words: find the coordinator again, or just try again.
+   is sent when the high watermark has passed them: until then a failover could take them back.
+2. A response without records of its own may depend on records that are not committed yet: it waits for those too.
+3. The errors of an append are converted to the coordinator's: find the coordinator again, or just try again.
 4. A coordinator that no longer leads its partition stops at once; the next one goes on from the log.
 """
 
@@ -24,7 +24,7 @@ from strandline.partition.leader import ACKS_ALL
 from strandline.partition.open_transactions import VerificationGuard
 from strandline.wire.record_batch import BatchHeader
 
-# What a failed append means to a client: whether to find the coordinator again or just to try again.
+# The error of the coordinator for each error of an append: find the coordinator again, or just try again.
 _APPEND_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -36,12 +36,12 @@ _APPEND_ERRORS: Final = {
 
 
 def coordinator_error(code: int) -> ErrorCode:
-    """The error of an append in the words of a coordinator."""
+    """Returns the coordinator's error for an error of an append."""
     return _APPEND_ERRORS.get(ErrorCode(code), ErrorCode(code))
 
 
 class CoordinatorRuntime:
-    """One loaded shard on the partition that it was loaded from."""
+    """One loaded shard, on the partition from which it was loaded."""
 
     def __init__(self, node: NodeContext, replicas: Replicas, replica: Replica) -> None:
         self._node = node
@@ -50,9 +50,7 @@ class CoordinatorRuntime:
         self.replica = replica
         self.epoch = replica.epoch
         self.is_stopped = False
-        self._end_offset = (
-            replica.log.log_end_offset
-        )  # of what was appended last, or found when it was loaded
+        self._end_offset = replica.log.log_end_offset  # after the last append, or of the loaded log
 
     def now(self) -> Moment:
         return new_tuple(Moment, (self._clock.monotonic(), self._clock.wall_ms()))
@@ -69,7 +67,7 @@ class CoordinatorRuntime:
         now_ms: int,
         guard: VerificationGuard | None = None,
     ) -> int:
-        """Appends a batch of records; the offset after it. Raises KafkaError in the words of `Produce`."""
+        """Appends a batch of records; returns the offset after it. Raises KafkaError with the codes of Produce."""
         replica = self.replica
         try:
             if replica.directory.offline_because is not None:
@@ -82,17 +80,17 @@ class CoordinatorRuntime:
 
     @property
     def is_settled(self) -> bool:
-        """True if everything that was appended is committed."""
+        """True if all appended records are committed."""
         return self.replica.high_watermark >= self._end_offset
 
     async def settled(self, timeout_ms: int) -> None:
-        """Returns when everything that was appended until now is committed; raises KafkaError if it cannot be."""
+        """Returns when all records that were appended until now are committed; raises KafkaError if they cannot be."""
         (code,) = await committed([PendingAppend(self.replica, self.epoch, self._end_offset)], timeout_ms)
         if code != ErrorCode.NONE:
             raise KafkaError(coordinator_error(code))
 
     def stop(self) -> None:
-        """The shard is coordinated elsewhere from now on."""
+        """Stops the shard, which another broker coordinates from now on."""
         self.is_stopped = True
 
 

@@ -1,14 +1,14 @@
 """The partitions of a coordinator's internal topic that this broker leads, each loaded as a machine.
 
-1. A group or a transactional id belongs to the partition that the hash of its name gives; this broker coordinates it
-   while it leads that partition.
-2. A shard is loaded by replaying its partition, before it answers anything; meanwhile COORDINATOR_LOAD_IN_PROGRESS.
-   A partition that nothing was ever written to is loaded when it is first asked for, and the requests that ask wait for
-   that: Kafka loads it when the topic is made, and clients are not prepared to be put off by every group's coordinator.
-3. The topic is made when somebody first looks for a coordinator. With its deletion all of its shards end; whoever
-   looks for a coordinator then finds a new one that knows nothing.
-4. A shard whose log cannot be read is not loaded, which is said, and its clients are told NOT_COORDINATOR, as by Kafka.
-   It is tried again when something changes about the partition, or when a client asks after a while.
+1. A group or a transactional id belongs to the partition that follows from the hash of its name; this broker
+   coordinates it while it leads that partition.
+2. A shard is loaded by replaying its partition, before it serves requests; meanwhile the error is
+   COORDINATOR_LOAD_IN_PROGRESS. An empty partition is loaded on its first use, and requests wait for that: Kafka loads
+   it when the topic is created, and clients do not expect this error from the coordinator of every new group.
+3. The topic is created when a client first looks for a coordinator. Its deletion ends all of its shards; after that a
+   client finds a new, empty coordinator.
+4. A shard whose log cannot be read is not loaded. That is logged, and clients get NOT_COORDINATOR, as from Kafka. It is
+   tried again when the partition changes, or after a while at the next request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RETRY_S: Final = 5.0
 
 @lru_cache(maxsize=10_000)
 def java_hash(text: str) -> int:
-    """String.hashCode of Java, made positive as Kafka does it."""
+    """Returns Java's String.hashCode, made positive as in Kafka."""
     value = 0
     data = text.encode("utf-16-be")
     for position in range(0, len(data), 2):
@@ -49,7 +49,7 @@ R = TypeVar("R", bound=CoordinatorRuntime)
 
 
 class CoordinatorShards(ABC, Generic[R]):
-    # The error where there is no topic yet: Kafka's two coordinators differ.
+    # The error if the topic does not exist yet: Kafka's two coordinators differ.
     ABSENT: ErrorCode = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
     def __init__(
@@ -68,8 +68,8 @@ class CoordinatorShards(ABC, Generic[R]):
         self.topic = topic
         self._shards: dict[int, R] = {}
         self._loading: dict[int, asyncio.Task[None]] = {}
-        self._empty: set[int] = set()  # those of them that nothing was ever written to
-        self._try_again_at: dict[int, float] = {}  # for those that could not be loaded
+        self._empty: set[int] = set()  # those of them that are empty
+        self._try_again_at: dict[int, float] = {}  # for partitions that could not be loaded
 
     @abstractmethod
     async def _load_runtime(self, replica: Replica) -> R:
@@ -77,10 +77,10 @@ class CoordinatorShards(ABC, Generic[R]):
 
     @abstractmethod
     def _topic_settings(self) -> tuple[int, int, Mapping[str, str]]:
-        """Partitions, replication factor and configuration of the topic."""
+        """Returns partitions, replication factor and configuration of the topic."""
 
     def _started(self, runtime: R) -> None:
-        """A shard has been loaded and is in its place."""
+        """Starts the work of a shard that was loaded."""
 
     # Finding a shard
 
@@ -91,17 +91,17 @@ class CoordinatorShards(ABC, Generic[R]):
         return java_hash(key) % len(topic.partitions)
 
     def leader_of(self, key: str) -> int:
-        """The broker that coordinates; -1 if there is none at the moment."""
+        """Returns the broker that is the coordinator; -1 if there is none at the moment."""
         partition = self.partition_of(key)
         return self._node.image.topics[self.topic].partitions[partition].leader
 
     def loaded(self, key: str) -> R | None:
-        """The shard if it is here: the way of most requests."""
+        """Returns the shard if it is loaded here, as for most requests."""
         topic = self._node.image.topics.get(self.topic)
         return None if topic is None else self._shards.get(java_hash(key) % len(topic.partitions))
 
     def shard_of(self, key: str) -> R:
-        """Raises KafkaError unless this broker coordinates it and has loaded it."""
+        """Returns the shard; raises KafkaError unless this broker is the coordinator and has loaded it."""
         partition = self.partition_of(key)
         runtime = self._shards.get(partition)
         if runtime is not None:
@@ -112,7 +112,8 @@ class CoordinatorShards(ABC, Generic[R]):
         raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self.topic}-{partition} is being loaded.")
 
     async def loaded_shard_of(self, key: str) -> R:
-        """The same, waiting for a load that this request itself begins: a small one takes less than a retry."""
+        """Returns the same, and waits for a load that this request begins: a short load takes less time than a
+        retry."""
         partition = self.partition_of(key)
         if partition not in self._shards and partition not in self._loading:
             self._check_loadable(partition)
@@ -139,13 +140,13 @@ class CoordinatorShards(ABC, Generic[R]):
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"{self.topic}-{partition} could not be loaded.")
 
     def _could_not_be_loaded(self, partition: int) -> bool:
-        """True if loading failed within the last RETRY_S seconds."""
+        """Returns True if loading failed within the last RETRY_S seconds."""
         return self._node.clock.monotonic() < self._try_again_at.get(partition, 0.0)
 
     # Loading
 
     def first_load(self, key: str) -> asyncio.Task[None] | None:
-        """The load of a partition that nothing was ever written to, which takes no time; begun if it has to be."""
+        """Returns the load of an empty partition, which takes no time, and begins it if necessary."""
         topic = self._node.image.topics.get(self.topic)
         if topic is None:
             return None
@@ -163,7 +164,7 @@ class CoordinatorShards(ABC, Generic[R]):
         return self._replicas.has_data(self.topic, partition)
 
     def _is_empty(self, partition: int) -> bool:
-        """Also where it is open already, because followers have asked for it."""
+        """Returns True if the partition is empty, also if its log is open because followers fetch it."""
         replica = self._replicas.get(self.topic, partition)
         return not self._has_data(partition) if replica is None else replica.log.log_end_offset == 0
 
@@ -176,7 +177,7 @@ class CoordinatorShards(ABC, Generic[R]):
         return task
 
     def load_what_is_there(self) -> None:
-        """At start: what is written down goes on before anyone asks for it."""
+        """Loads the partitions with records at the start, before the first request for them."""
         topic = self._node.image.topics.get(self.topic)
         for partition in sorted(topic.partitions) if topic is not None else ():
             leads = topic is not None and topic.partitions[partition].leader == self._node.node_id
@@ -213,7 +214,7 @@ class CoordinatorShards(ABC, Generic[R]):
                 is_there = replicas.get(self.topic, partition) is replica
                 if is_there and replica.log.segments == segments:
                     raise self._not_loadable(replica, error) from error
-                # Compaction has replaced what was being read, and removed it since, or the topic has been deleted.
+                # Compaction has replaced and removed the segment that was being read, or the topic was deleted.
             else:
                 is_there = replicas.get(self.topic, partition) is replica
                 if is_there and replica.is_leader and replica.epoch == epoch:
@@ -224,7 +225,9 @@ class CoordinatorShards(ABC, Generic[R]):
             return self._replicas.disk_error(replica.directory, error)
         if isinstance(error, DamagedSegment):
             return self._corrupt_replicas.found(replica, error)
-        return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} cannot be understood: {error}")
+        return KafkaError(
+            ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} has a record that cannot be read: {error}"
+        )
 
     def leadership_changed(self, topic: str, partition: int) -> None:
         """Unloads the shards that this node no longer leads, and loads those that it leads now."""
@@ -269,7 +272,7 @@ class CoordinatorShards(ABC, Generic[R]):
             return
         refused = await self._topic_creation.create_by_name([self.topic], None)
         if self.topic not in self._node.image.topics:
-            why = refused[self.topic].message if refused else f"{self.topic} is being made."
+            why = refused[self.topic].message if refused else f"{self.topic} is being created."
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
 
     def stop(self) -> None:

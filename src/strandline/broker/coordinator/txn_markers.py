@@ -1,8 +1,8 @@
-"""Writes the markers that end a transaction: into the partitions that this broker leads, and by way of other leaders.
+"""Writes the markers that end a transaction: into the partitions that this broker leads, and through the other leaders.
 
-A marker is retried until its partition has it, wherever that is led by then. A partition that is gone needs none; one
-whose producer has a newer epoch has been ended by a later marker. If a partition knows a newer coordinator, this one is
-not the coordinator any more and stops.
+A marker is sent until its partition has it, to the leader of the moment. A deleted partition needs no marker; in one
+whose producer has a newer epoch, a later marker has ended the transaction. If a partition knows a newer coordinator,
+this one is not the coordinator any more and stops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Ending(NamedTuple):
 
 
 class TxnMarkers:
-    """Writes markers into partitions, wherever they are led."""
+    """Writes markers into partitions, here or on other leaders."""
 
     def __init__(self, node: NodeContext, replicas: Replicas, groups: GroupCoordinator) -> None:
         self.node = node
@@ -56,7 +56,7 @@ class TxnMarkers:
         self.clients = BrokerClients(node, "transactions")
 
     async def write_here(self, ending: Ending, partitions: Iterable[TopicPartition]) -> list[int]:
-        """Appends a marker to each of these partitions; an error code for each once they are committed."""
+        """Appends a marker to each of these partitions; returns an error code for each once they are committed."""
         results: list[int | PendingAppend] = []
         now_ms = self.node.clock.wall_ms()
         for partition in partitions:
@@ -81,7 +81,7 @@ class TxnMarkers:
         return PendingAppend(replica, replica.epoch, appended.last_offset + 1)
 
     async def send(self, leader: int, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | None:
-        """The response of another broker; None if there is none."""
+        """Returns the response of another broker; None if there is none."""
         try:
             response = await self.clients.call(leader, request, VERSION, self._timeout_ms / 1000)
         except (OSError, TimeoutError, ChannelClosed):
@@ -94,7 +94,7 @@ class TxnMarkers:
 
 
 class MarkerSending:
-    """The markers of one transaction, until every partition has its own."""
+    """The sending of one transaction's markers, until every partition has its own."""
 
     def __init__(self, markers: TxnMarkers, ending: Ending, partitions: Iterable[TopicPartition]) -> None:
         self._markers = markers
@@ -102,7 +102,8 @@ class MarkerSending:
         self._left = list(partitions)
 
     async def run_once(self) -> bool:
-        """Sends what is left; True if all is done. Raises TRANSACTION_COORDINATOR_FENCED."""
+        """Sends the missing markers; returns True if all partitions have theirs. Raises
+        TRANSACTION_COORDINATOR_FENCED."""
         by_leader: dict[int, list[TopicPartition]] = {}
         image = self._markers.node.image
         for partition in self._left:
@@ -112,7 +113,8 @@ class MarkerSending:
                 by_leader.setdefault(state.leader, []).append(partition)
         self._left = []
         sends = [self._send(*each) for each in by_leader.items()]
-        # All at once: a leader that hangs must not hold up what others can have. One alone needs no task of its own.
+        # They are sent at the same time: a leader that hangs must not delay the others. A single request needs no task
+        # of its own.
         results = [await sends[0]] if len(sends) == 1 else await asyncio.gather(*sends)
         for partitions, codes in zip(by_leader.values(), results, strict=True):
             for partition, code in zip(partitions, codes, strict=True):

@@ -1,8 +1,8 @@
-"""Carries out what one shard of transactional ids decides, on the rules of `runtime` and this one:
+"""Carries out the decisions of one shard of transactional ids, by the rules of `runtime` and this one:
 
-A prepared transaction is completed by a task of its own, whether its client still waits or not: once the decision is
+A prepared transaction is completed by a task of its own, which does not depend on the client: once the decision is
 committed, every partition gets its marker, and then the completion is written. A coordinator that has loaded begins
-with the transactions that it finds prepared.
+with the prepared transactions that it finds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from strandline.wire.records.markers import Marker
 from strandline.wire.records.transaction_log import encode_key, encode_value
 
 _RETRY_S: Final = 0.05
-# Records in one batch of tombstones: a batch must fit into `max.message.bytes`.
+# The most tombstones in one batch: a batch must fit into `max.message.bytes`.
 _FORGOTTEN_PER_BATCH_MAX: Final = 1000
 
 
@@ -53,7 +53,8 @@ class TxnRuntime(CoordinatorRuntime):
         return self._node.image.features.get("transaction.version", 0)
 
     async def run(self, plan: Callable[[int | None], Planned[TxnResponse]]) -> TxnResponse:
-        """Decides, writes, and responds when that is committed. `plan` gets a new producer id if it asks for one."""
+        """Plans, writes, and returns the response when the records are committed. `plan` gets a new producer id if it
+        needs one."""
         fresh_id: int | None = None
         while True:
             self.check_leads()
@@ -84,7 +85,7 @@ class TxnRuntime(CoordinatorRuntime):
             raise _for_client(error.code) from error
 
     async def committed(self) -> None:
-        """Returns when all that was appended until now is committed."""
+        """Returns when all records that were appended until now are committed."""
         await self.settled(self._timeout_ms)
 
     # Completing
@@ -115,7 +116,7 @@ class TxnRuntime(CoordinatorRuntime):
         await self._until_done(complete)
 
     async def _until_done(self, step: Callable[[], Awaitable[None]]) -> bool:
-        """Tries a step until it succeeds; False if this broker stopped to be the coordinator."""
+        """Repeats a step until it succeeds; returns False if this broker stops being the coordinator."""
         while not self.is_stopped:
             try:
                 await step()

@@ -1,5 +1,5 @@
-"""The coordinator of transactions: which partitions of `__transaction_state` this broker leads, and how partitions'
-leaders ask a coordinator whether a batch belongs to a transaction (KIP-890).
+"""The coordinator of transactions: the partitions of `__transaction_state` that this broker leads, and the requests by
+which partition leaders verify that a batch belongs to a transaction (KIP-890).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
         partitions: list[TopicPartition],
         version: int,
     ) -> list[int]:
-        """An error code for each partition: NONE if it is in the transaction, now or since before."""
+        """Returns an error code for each partition: NONE if it is in the transaction, or has been added now."""
         try:
             leader = self.leader_of(transactional_id)
             if leader == self._node.node_id:
@@ -118,7 +118,7 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
         partitions: list[TopicPartition],
         version: int,
     ) -> list[int]:
-        """The same on the broker that coordinates, which has to be this one; raises KafkaError."""
+        """Returns the same on the coordinator, which has to be this broker; raises KafkaError."""
         runtime = self.shard_of(transactional_id)
         shard = runtime.shard
         if version == ADD:
@@ -126,7 +126,7 @@ class TransactionCoordinator(CoordinatorShards[TxnRuntime]):
                 lambda _: shard.plan_add(transactional_id, identity, partitions, 2, runtime.now())
             )
             return [ErrorCode.NONE] * len(partitions)
-        await runtime.committed()  # what is said must not rest on what a failover could take back
+        await runtime.committed()  # the response must not depend on records that a failover could take back
         missing = set(shard.missing(transactional_id, identity, partitions))
         return [ErrorCode.TRANSACTION_ABORTABLE if p in missing else ErrorCode.NONE for p in partitions]
 

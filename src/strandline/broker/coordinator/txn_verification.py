@@ -1,8 +1,8 @@
 """Verifies with the coordinator, before a batch opens a transaction in a partition, that it belongs there (KIP-890).
 
-Producers of transaction version 1 have added the partition themselves: the coordinator only says whether that is so.
-For those of version 2 the question itself adds it. While the coordinator is busy ending the transaction before, it is
-asked again for `add.partitions.to.txn.retry.backoff.max.ms`, because sending the records again would cost more.
+Producers of transaction version 1 have added the partition themselves, and the coordinator only verifies that. For
+those of version 2 the request itself adds it. While the coordinator is still ending the transaction before, the request
+is repeated for `add.partitions.to.txn.retry.backoff.max.ms`, because sending the records again would take longer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replica import Replica
 from strandline.partition.open_transactions import VerificationGuard
 
-# Passing troubles of the coordinator, for producers that would not know what to do: they try this one again.
+# Errors of the coordinator that pass. Producers do not know them, and get an error by which they send the batch again.
 _PASSING: Final = (
     ErrorCode.NETWORK_EXCEPTION,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -29,7 +29,7 @@ _PASSING: Final = (
 
 
 class TxnClientSupport(Enum):
-    """The errors and the transaction version that a client's version of the API lets it understand."""
+    """The errors and the transaction version that a client knows, by its version of the API."""
 
     OLD = 0
     ABORTABLE_ERROR = 1
@@ -42,12 +42,13 @@ async def guards_for(
     transactional_id: str,
     identity: ProducerIdAndEpoch,
     support: TxnClientSupport,
-    wanted: Sequence[tuple[Replica, int]],
+    requested: Sequence[tuple[Replica, int]],
 ) -> list[VerificationGuard | KafkaError | None]:
-    """For each replica and first sequence: the guard to append with, None if the transaction is open there already."""
+    """Returns for each replica and first sequence the guard for the append; None if the transaction is open there
+    already."""
     results: list[VerificationGuard | KafkaError | None] = []
     unverified: list[TopicPartition] = []
-    for replica, sequence in wanted:
+    for replica, sequence in requested:
         try:
             guard = _begin(replica, identity, support, sequence)
         except KafkaError as error:
@@ -65,7 +66,7 @@ async def guards_for(
         if unverified
         else {}
     )
-    for number, (replica, _) in enumerate(wanted):
+    for number, (replica, _) in enumerate(requested):
         code = codes.get(replica.partition, ErrorCode.NONE)
         if isinstance(results[number], VerificationGuard) and code != ErrorCode.NONE:
             results[number] = KafkaError(code, "The partition could not be found in the transaction.")
@@ -112,7 +113,7 @@ def _understood(code: int, support: TxnClientSupport) -> int:
 
 
 def for_producer(error: KafkaError, support: TxnClientSupport) -> KafkaError:
-    """The error in the words of Produce."""
+    """Returns the error of Produce for an error of the coordinator."""
     is_busy = (
         error.code == ErrorCode.CONCURRENT_TRANSACTIONS
         and support is not TxnClientSupport.TRANSACTION_VERSION_2

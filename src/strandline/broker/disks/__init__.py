@@ -1,1 +1,1 @@
-"""Writes to log directories that may be full or busy: checkpoints one at a time, and retries while there is no room."""
+"""Writes to log directories: checkpoints, one at a time, and retries while the disk is full."""

@@ -1,7 +1,7 @@
 """Writes the checkpoints of log directories, one at a time.
 
-Two writers of one file would take each other's temporary file away, and what is older could replace what is newer. So
-each waits for its turn, takes the state as it is then, and is not cut short when its caller is cancelled.
+Two writers of one file would remove each other's temporary file, and an older state could replace a newer one. So each
+waits for its turn, takes the state of that moment, and is not interrupted when its caller is cancelled.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class CheckpointWriter:
         self._forgetting = asyncio.Lock()
 
     async def write(self, render: Callable[[], tuple[str, bytes]]) -> None:
-        """Writes the file that `render` gives, path and contents; raises OSError if that fails."""
+        """Writes the file whose path and contents `render` returns; raises OSError if that fails."""
         writing = asyncio.get_running_loop().create_task(self._write(render))
         writing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(writing)
 
     async def save_forgotten(self, directory: LogDirectory, partition: TopicPartition) -> None:
-        """Sees to it that nothing on disk tells of an earlier partition of that name; raises OSError if that fails.
+        """Removes the entries of an earlier partition of that name from the checkpoints; raises OSError if that fails.
 
-        What it held would be believed after a crash: a log start, above all, that hides records of the new one.
+        After a crash they would be taken for those of the new partition: above all a log start, which hides records.
         """
         async with (
             self._forgetting

@@ -1,4 +1,5 @@
-"""Writes that are tried again while the disk is sound and only has no room, or the process no free files."""
+"""Writes that are tried again while the disk is full, or the process has no free files or memory. Such a disk is
+sound."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ _TOO_MANY_FILES: Final = "too many open files: raise the limit (ulimit -n) or ha
 
 
 def shortage(error: OSError) -> str:
-    """The thing that the disk or the process lacks for the moment, in words for the log."""
+    """Returns what the disk or the process lacks for the moment, in words for the log."""
     return "disk full" if is_full(error) else _TOO_MANY_FILES if lacks_files(error) else "out of memory"
 
 
 class DiskRetry:
-    """Retries of one kind of write; the log says once while it lasts that it cannot be written."""
+    """Retries of one kind of write, with one line in the log as long as the shortage lasts."""
 
     def __init__(self, events: Events, what: str, is_over: Callable[[], bool]) -> None:
-        """`what` names the write for people; once `is_over` returns True nothing is tried again."""
+        """`what` names the write in the log; once `is_over` returns True it is not tried again."""
         self._events = events
         self._what = what
         self._is_over = is_over

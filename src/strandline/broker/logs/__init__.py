@@ -1,1 +1,1 @@
-"""Work on logs over time: recovery at the start, compaction, checkpoints, retries while a disk is full."""
+"""Work on logs over time: recovery at the start, retention, compaction, scrubbing, removal of files."""

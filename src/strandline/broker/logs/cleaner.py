@@ -1,17 +1,17 @@
 """Compacts logs in the background: Apache Kafka's LogCleaner.
 
-Of all logs of compacted topics the one with the largest dirty share goes first. The work itself is
-`storage.compaction.cleaning`, off the loop; here is what needs the loop: which log, how fast, the swap of files, the
-checkpoint.
+The log with the largest dirty share among the compacted topics is cleaned first. The work itself is in
+`storage.compaction.cleaning`, outside of the loop. This module has the parts that need the loop: the choice of the log,
+the speed, the swap of files, the checkpoint.
 
 Rules:
-1. Only what is on the device is cleaned, and the recovery point that says so is checkpointed before: recovery behind it
+1. Only flushed segments are cleaned, and their recovery point is checkpointed first: after the recovery point, recovery
    takes a gap between segments for a lost tail, and compaction leaves such gaps.
-2. Every time the work hands something over the log is looked at again. If it was cut, its start moved or the partition
-   is gone, the cleaning ends without a trace.
-3. The swap is one act on the loop. Readers under way go on in the old files, which stay for file.delete.delay.ms.
-4. A log that cannot be read is said so once, with file and position, and left alone until the damage is cut off or the
-   node started anew. A log whose cleaning failed for want of room or of memory is tried again.
+2. After every step of the work the log is checked again. If it was truncated, its start moved or the partition is gone,
+   the cleaning ends without a change.
+3. The swap is one step in the loop. Readers go on in the old files, which stay for file.delete.delay.ms.
+4. A log that cannot be read is logged once, with file and position, and not cleaned until the damage is truncated or
+   the node restarted. A log whose cleaning failed because of a full disk or lack of memory is tried again.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ from strandline.storage.segment import DamagedSegment
 from strandline.storage.segment_swap import remove_unfinished
 from strandline.wire.record_batch import CorruptBatch
 
-# Less than this is done sooner than another process is started.
+# Cleaning less than this takes less time than starting another process.
 HEAVY_BYTES_MIN: Final = 2 * 1024 * 1024
-# From here on it pays to load a compiler's output in that process.
+# From this size on it pays to load compiled code in that process.
 COMPILED_BYTES_MIN: Final = 64 * 1024 * 1024
 # Kafka takes half of its buffer for reading; less makes many small reads.
 _READ_BYTES_MIN: Final = 64 * 1024
-# Between two looks at the log. Each costs a turn of the loop and of a worker, which a busy machine lets wait.
+# The bytes between two checks of the log. Each check needs an iteration of the loop and of a worker, for which a busy
+# machine waits.
 _STEP_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 class _Overtaken(Exception):
-    """The log is no longer the one that the cleaning began with."""
+    """The log has changed since the cleaning began."""
 
 
 class Cleaner:
@@ -74,12 +75,12 @@ class Cleaner:
         self._corrupt_replicas = corrupt_replicas
         self._removal = removal
         self.under_way: dict[TopicPartition, None] = {}
-        self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # with its count of cuts
+        self._unreadable: dict[tuple[TopicPartition, bytes], int] = {}  # the log's count of cuts
         self._io_free_at = 0.0
 
     @property
     def uncleanable_count(self) -> int:
-        """Partitions that could not be read when they were to be compacted."""
+        """The number of partitions whose compaction failed because they cannot be read."""
         return len(self._unreadable)
 
     def start(self) -> None:
@@ -104,7 +105,7 @@ class Cleaner:
         return value
 
     async def _open_compacted(self) -> None:
-        """Partitions of compacted topics that nobody has used since the start."""
+        """Opens the partitions of compacted topics that were not used since the start."""
         for topic, state in sorted(self._node.image.topics.items()):
             if "compact" in self._node.configs.topic(topic).cleanup_policy:
                 for index in sorted(state.partitions):
@@ -112,11 +113,11 @@ class Cleaner:
                         try:
                             await self._replicas.open(topic, index)
                         except KafkaError:
-                            continue  # it has said why, and may be gone
-                        await asyncio.sleep(0)  # the loop has its turn between two of many
+                            continue  # the reason was logged; the partition may be gone
+                        await asyncio.sleep(0)  # lets the loop run between two of many
 
     async def _clean_while_dirty(self, failed: set[Replica]) -> None:
-        """Cleans the dirtiest logs one by one. One that fails is tried again in the next round."""
+        """Cleans the dirtiest logs one by one. A log that fails is tried again in the next round."""
         while (found := self._filthiest(failed)) is not None:
             replica, extent = found
             self.under_way[replica.partition] = None
@@ -144,7 +145,7 @@ class Cleaner:
         return max(self._candidates(left_out), key=lambda found: found[1].dirty_share, default=None)
 
     def _extent(self, replica: Replica) -> Extent | None:
-        """None if that cannot be told, which is said: it takes a look at timestamps in the log."""
+        """Returns the dirty part of a log; None, with an event, if the timestamps in the log cannot be read."""
         cleaned_to = replica.directory.cleaned_offsets.get(replica.partition)
         now_ms = self._node.clock.wall_ms()
         try:
@@ -162,7 +163,7 @@ class Cleaner:
         self._node.events.error("log cannot be compacted", partition=replica.partition, error=error)
 
     async def clean(self, replica: Replica, extent: Extent) -> bool:
-        """Cleans one log; False if that did not come to its end."""
+        """Cleans one log; returns False if that was not completed."""
         log = replica.log
         cuts = log.cuts
         try:
@@ -176,7 +177,7 @@ class Cleaner:
             self._node.events.warn("compaction failed", partition=replica.partition, error=error)
         except (CorruptBatch, CorruptIndex, OSError) as error:
             if not self._is_there(replica) or log.cuts != cuts:
-                # Files went from under it, which says nothing about the disk.
+                # Its files were removed meanwhile, which is no fault of the disk.
                 self._node.events.info("compaction given up", partition=replica.partition, why=str(error))
             elif isinstance(error, OSError):
                 self._replicas.disk_error(replica.directory, error)
@@ -207,7 +208,7 @@ class Cleaner:
     async def _make_durable(self, replica: Replica, end: int) -> None:
         if replica.log.recovery_point < end:
             await self._flusher.flush(replica)
-        if replica.log.recovery_point < end:  # only what is on the device is cleaned
+        if replica.log.recovery_point < end:  # only flushed segments are cleaned
             raise _Overtaken("the log was cut while it was synced, or its start has moved")
         replica.directory.recovery_points[replica.partition] = replica.log.recovery_point
         await self._checkpoints.write(replica.directory.render_recovery_points)
@@ -232,7 +233,7 @@ class Cleaner:
                         assert_never(done)
         finally:
             walk.close()
-        raise AssertionError("a cleaning ends by saying so")
+        raise AssertionError("a cleaning ends with CleaningFinished")
 
     def _is_there(self, replica: Replica) -> bool:
         return self._replicas.get(*replica.partition) is replica
@@ -270,7 +271,7 @@ class Cleaner:
             )
         except OSError as error:
             if self._is_there(replica):
-                # Half of the names may be changed, or none of it on the device: a start sorts that out.
+                # Some of the files may be renamed, or none of it synced: a start completes or undoes it.
                 raise self._replicas.sync_failed(replica.directory, error) from error
             raise
 

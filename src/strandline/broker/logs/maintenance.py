@@ -1,6 +1,6 @@
 """The periodic work on open logs: flushes by time, checkpoints, and the expiry of producers.
 
-A partition that nobody touched since the start has nothing to flush or to checkpoint.
+A partition that was not used since the start has nothing to flush or to checkpoint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class LogMaintenance:
         self._checkpoints = checkpoints
 
     async def flush_by_time(self) -> None:
-        """flush.ms, counted from the last flush of each log that has something to flush."""
+        """Flushes logs with unflushed records whose last flush is longer ago than flush.ms."""
         now = self._node.clock.wall_ms()
         for replica in self._replicas.all_open():
             due = (

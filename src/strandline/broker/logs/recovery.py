@@ -1,8 +1,8 @@
-"""Logs at the beginning and at the end: recovery after an unclean end, and what makes an end a clean one.
+"""Logs at the start and at the stop: recovery after an unclean shutdown, and closing for a clean one.
 
-After an unclean end every log is checked and repaired while the broker already serves. A log is opened when it is first
-used, and that repairs it; a request for one does not wait for the others. Here are the rest, in each directory
-`num.recovery.threads.per.data.dir` at a time, and how far it has come is said. As many are synced at a time at a stop.
+After an unclean shutdown every log is checked and repaired while the broker already serves. A log is repaired when it
+is opened on its first use, so a request does not wait for other logs. This module opens the rest, in each directory
+`num.recovery.threads.per.data.dir` at a time, and logs the progress. At a stop as many logs are synced at a time.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from strandline.broker.replication.replica import Replica
 from strandline.broker.replication.replicas import Replicas
 from strandline.storage.directory import LogDirectory
 
-# Lines about progress, of one directory, beside the first and the last.
+# The number of lines about the progress of one directory, besides the first and the last.
 _LINES_MAX: Final = 10
-# Logs that are closed in one iteration of the loop, and those that are synced together after it.
+# The logs that are closed in one iteration of the loop, and then synced together.
 _CLOSED_AT_ONCE: Final = 64
 _SYNCED_TOGETHER: Final = 1024
 _THREADS: Final = "num.recovery.threads.per.data.dir"
 
 
 async def close_logs(node: NodeContext, replicas: Replicas, flusher: LogFlusher) -> bool:
-    """Closes and syncs every log, some at a time; True if all of it worked."""
+    """Closes and syncs every log, some at a time; returns True if all succeeded."""
     is_clean = True
 
     async def close_some(logs: Iterator[list[Replica]]) -> None:
@@ -62,7 +62,7 @@ async def close_logs(node: NodeContext, replicas: Replicas, flusher: LogFlusher)
 
 
 def start_recovery(node: NodeContext, replicas: Replicas) -> None:
-    """Recovers the logs of every directory that was not left clean, in the background."""
+    """Recovers the logs of every directory after an unclean shutdown, in the background."""
     for directory in replicas.directories:
         partitions = replicas.partitions_in(directory)
         if not directory.is_clean and directory.offline_because is None and partitions:

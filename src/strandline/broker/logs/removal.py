@@ -1,6 +1,6 @@
-"""Removes files and directories of deleted segments and partitions, some time after they were deleted.
+"""Removes the files of deleted segments and partitions, some time after the deletion.
 
-Readers under way may still be sending from a file, so that it stays for `file.delete.delay.ms`.
+Responses may still be sent from a file, so it stays for `file.delete.delay.ms`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class DelayedRemoval:
         self._doomed_files += [(now + delay_ms, path) for path in paths]
 
     async def remove_due(self) -> None:
-        """Removes everything whose delay is over."""
+        """Removes the files whose delay is over."""
         now = self._node.clock.wall_ms()
         due = [path for when, path in self._doomed_files if when <= now]
         self._doomed_files = [(when, path) for when, path in self._doomed_files if when > now]
         for path in due:
-            # A response may have been sent from it, and an open file takes up its room.
+            # A response may have been sent from it: an open file would take up its room.
             self._files.forget(path)
             await self._remove(self._node.disk.remove, path)
         directories = self._replicas.doomed_directories
@@ -41,7 +41,7 @@ class DelayedRemoval:
                 await self._remove(self._node.disk.remove_directory, path)
 
     async def _remove(self, remove: Callable[[str], None], path: str) -> None:
-        """Removes one; one that cannot be removed keeps no other, and the next start tries again."""
+        """Removes one file or directory. A failure does not stop the others, and the next start tries again."""
         try:
             await self._node.workers.run(remove, path)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Deletes segments that have outlived their topic's retention. Partitions that nobody has used are opened for it."""
+"""Deletes segments that have outlived their topic's retention. Partitions that were not used yet are opened for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LogRetention:
         removal: DelayedRemoval,
         being_cleaned: Collection[TopicPartition],
     ) -> None:
-        """`being_cleaned` are partitions whose segments are being read by compaction."""
+        """`being_cleaned` are the partitions whose segments compaction is reading."""
         self._node = node
         self._replicas = replicas
         self._removal = removal
@@ -35,7 +35,7 @@ class LogRetention:
                 if not self._replicas.has_data(topic, index):
                     continue
                 if TopicPartition(topic, index) in self._being_cleaned:
-                    continue  # its segments are being read; the next check finds it done
+                    continue  # compaction is reading its segments: the next check comes later
                 try:
                     replica = await self._replicas.open(topic, index)
                     self._apply_to(replica)
@@ -64,9 +64,9 @@ class LogRetention:
             except OSError as error:
                 if not passes(error) or count == 1:
                     raise
-                count -= 1  # what can go makes the room that is needed
+                count -= 1  # deleting old segments makes room
             if count == len(log.segments):
-                return  # empty: there is nothing to roll
+                return  # an empty segment is not rolled
         dropped = log.segments[:count]
         paths = log.drop_segments(dropped)
         replica.directory.log_starts[replica.partition] = log.log_start_offset

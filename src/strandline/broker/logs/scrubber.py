@@ -1,10 +1,11 @@
-"""Scrubs closed segments in the background: bits that flipped at rest are found before anybody needs them.
+"""Scrubs closed segments in the background, to find bits that flipped on the disk before the records are needed.
 
 1. Every closed segment of a directory is read once in `strandline.log.scrub.interval.ms`, with at most
    `strandline.log.scrub.bytes.per.second` over all of them. The work is done by a worker, a part at a time.
-2. A damaged replica is treated as one whose damage was found by a reader (ADR 20): replaced by another replica if
-   there is one in sync.
-3. How far a pass is stands in the directory; a restart goes on with it. `strandline log scrub --status` shows it.
+2. A damaged replica is treated as if a reader had found the damage (ADR 20): another replica replaces it if one is in
+   sync.
+3. The progress of a pass is stored in the directory, and a restart continues there. `strandline log scrub --status`
+   shows it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ENABLE: Final = "strandline.log.scrub.enable"
 _INTERVAL: Final = "strandline.log.scrub.interval.ms"
 _RATE: Final = "strandline.log.scrub.bytes.per.second"
 _PART_BYTES: Final = 1024 * 1024
-# How often is looked whether a pass is due.
+# The interval of checks whether a pass is due.
 _CHECK_S: Final = 60.0
 
 
@@ -59,12 +60,12 @@ class Scrubber:
             await asyncio.sleep(_CHECK_S)
 
     async def scrub_if_due(self, directory: LogDirectory) -> None:
-        """Begins a pass if one is due, or goes on with one that was interrupted."""
+        """Begins a pass if one is due, or continues one that was interrupted."""
         state = load_state(self._node.disk, directory.path)
         now = self._node.clock.wall_ms()
         if not state.next_partition:
             if not state.started_ms:
-                # A directory that was never scrubbed is due an interval after it was first seen.
+                # The first pass of a directory is due one interval after its first check.
                 await self._save(directory, ScrubState(started_ms=now, finished_ms=now))
                 return
             if now - state.finished_ms < self._node.int_config(_INTERVAL):
@@ -73,7 +74,7 @@ class Scrubber:
         await self.scrub(directory, state)
 
     async def scrub(self, directory: LogDirectory, state: ScrubState) -> None:
-        """One pass over a directory, or the rest of one."""
+        """Carries out a pass over a directory, or the rest of one."""
         for partition in sorted(self._replicas.partitions_in(directory), key=str):
             if str(partition) < state.next_partition:
                 continue
@@ -98,7 +99,7 @@ class Scrubber:
         try:
             replica = await self._replicas.open(*partition)
         except KafkaError:
-            return  # it has said why, and may be gone
+            return  # the reason was logged; the partition may be gone
         while (segment := self._next_segment(replica, state.next_offset)) is not None:
             if not await self._scrub_segment(replica, segment, state):
                 return
@@ -107,18 +108,18 @@ class Scrubber:
             await self._save(replica.directory, state)
 
     def _next_segment(self, replica: Replica, offset: int) -> Segment | None:
-        """The first closed segment from this offset on."""
+        """Returns the first closed segment from this offset on."""
         if self._replicas.get(*replica.partition) is not replica or replica.directory.offline_because:
             return None
         closed = replica.log.segments[:-1]
         return next((segment for segment in closed if segment.base_offset >= offset), None)
 
     async def _scrub_segment(self, replica: Replica, segment: Segment, state: ScrubState) -> bool:
-        """Checks a segment; False if it is damaged, after which the rest of the partition is fetched again."""
+        """Checks a segment; returns False if it is damaged, after which the rest of the partition is fetched again."""
         position = 0
         while position < segment.size:
             if segment not in replica.log.segments:
-                return True  # compacted, deleted or cut meanwhile
+                return True  # it was compacted, deleted or truncated meanwhile
             try:
                 part = await self._node.workers.run(
                     scrub_part, self._node.disk, segment.log_path, position, segment.size, _PART_BYTES

@@ -1,1 +1,1 @@
-"""The metadata quorum and the controller on this node, and the publishing of what they decide."""
+"""The metadata quorum and the controller on this node, and the publishing of their decisions."""

@@ -1,4 +1,4 @@
-"""A broker's life in the cluster: it registers, sends heartbeats, is fenced and unfenced, and shuts down."""
+"""A broker's lifecycle in the cluster: registration, heartbeats, fencing, controlled shutdown."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from strandline.wire.records.metadata import BrokerEndpoint
 _REGISTRATION_VERSION: Final = 4
 _HEARTBEAT_VERSION: Final = 1
 _EAGER_S: Final = 0.02
-# A start that waits longer says what for.
+# A start that waits longer than this logs the reason.
 _SAY_S: Final = 5.0
-# Kafka's is the same: 5 minutes at most, decided by no setting.
+# It is the same in Kafka: 5 minutes at most, without a setting.
 _SHUTDOWN_S: Final = 300.0
 _NO_CONTROLLER_S: Final = 2.0
 _PROBE_S: Final = 0.5
-# What a cluster refuses for good, and what to do about it.
+# Refusals that retries do not change, with advice.
 _FATAL: Final = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "the log directories belong to another cluster: point controller.quorum.voters "
     "or controller.quorum.bootstrap.servers to the controllers of that one, or give the node empty directories and run "
@@ -38,12 +38,12 @@ _FATAL: Final = {
     "the other nodes run",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "the user that this node logs in as may not act for the cluster: name it "
     "in super.users of every node, or allow it CLUSTER_ACTION on the cluster",
-    ErrorCode.INVALID_REGISTRATION: "the controller's log says what it does not like about this node",
+    ErrorCode.INVALID_REGISTRATION: "see the controller's log for the reason",
 }
 
 
 class CannotJoin(Exception):
-    """The cluster refuses this broker for good, with the reason."""
+    """The cluster refuses this broker, and no retry can change that; the text has the reason."""
 
 
 class BrokerLifecycle:
@@ -67,11 +67,11 @@ class BrokerLifecycle:
         self.epoch = -1
 
     def heartbeat_soon(self) -> None:
-        """A new controller should hear of this broker before it wonders, and any controller of a failed disk."""
+        """Sends a heartbeat soon: to a new controller, which otherwise misses it, or to report a failed disk."""
         self._kick.set()
 
     async def register(self, endpoints: tuple[BrokerEndpoint, ...], previous_epoch: int) -> None:
-        """Registers this broker; returns when the cluster has taken it. Raises CannotJoin if it never will."""
+        """Registers this broker; returns when the cluster has accepted it. Raises CannotJoin if it never will."""
         self._endpoints = endpoints
         self._previous_epoch = previous_epoch
         await self._register()
@@ -93,7 +93,7 @@ class BrokerLifecycle:
             log_dirs=tuple(d.directory_id for d in self._directories if d.offline_because is None),
             previous_broker_epoch=self._previous_epoch,
         )
-        said = ""
+        logged = ""
         while True:
             try:
                 response = await self._channel.call(request, _REGISTRATION_VERSION)
@@ -109,13 +109,13 @@ class BrokerLifecycle:
                 raise CannotJoin(
                     f"the controllers refuse broker {self._node.node_id} ({error_name(code)}): {why}"
                 )
-            if said != error_name(code):
-                said = error_name(code)
-                self._node.events.warn("registration is not taken yet", error=said)
+            if logged != error_name(code):
+                logged = error_name(code)
+                self._node.events.warn("registration is not accepted yet", error=logged)
             await asyncio.sleep(0.1)
 
     async def caught_up(self) -> None:
-        """Until this node's image has its own registration, and so everything before it."""
+        """Returns when this node's image has its own registration, and so all records before it."""
         clock, quorum = self._node.clock, self._quorum
         say_at = clock.monotonic() + _SAY_S
         while (offset := quorum.applied_offset) <= self.epoch:
@@ -126,10 +126,10 @@ class BrokerLifecycle:
             await asyncio.sleep(0.002)
 
     async def unfenced(self) -> None:
-        """Until the controller has unfenced this broker and the image says so."""
+        """Returns when the controller has unfenced this broker and the image has the change."""
         clock, pause_s = self._node.clock, _EAGER_S
         interval_s = self._node.config.int("broker.heartbeat.interval.ms") / 1000
-        say_at, said = clock.monotonic() + _SAY_S, ""
+        say_at, logged = clock.monotonic() + _SAY_S, ""
         while True:
             response = await self._heartbeat()
             state = self._node.image.brokers.get(self._node.node_id)
@@ -139,14 +139,14 @@ class BrokerLifecycle:
                 await self._register_again()
                 await self.caught_up()
                 continue
-            if clock.monotonic() >= say_at and said != (why := _why_fenced(response)):
+            if clock.monotonic() >= say_at and logged != (why := _why_fenced(response)):
                 self._node.events.warn("the controllers do not unfence this broker yet", why=why)
-                said = why
+                logged = why
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, interval_s)
 
     async def _register_again(self) -> None:
-        """The cluster has forgotten this broker, or has taken another for it."""
+        """Registers again, because the registration was removed, or replaced by another broker's."""
         self._node.events.warn("registering again: the registration has been replaced", epoch=self.epoch)
         self._incarnation = self._node.random.uuid()
         await self._register()
@@ -154,7 +154,7 @@ class BrokerLifecycle:
     async def run(self) -> None:
         interval_s = self._node.config.int("broker.heartbeat.interval.ms") / 1000
         pause_s = interval_s
-        eager_s = _EAGER_S  # until the next beat while it is fenced, doubled each time
+        eager_s = _EAGER_S  # until the next heartbeat while fenced, doubled each time
         while True:
             with suppress(TimeoutError):
                 await within(pause_s, self._kick.wait())
@@ -189,7 +189,7 @@ class BrokerLifecycle:
         return response
 
     async def shut_down(self) -> None:
-        """Leadership moves away first, if others can take it and the time allows."""
+        """Shuts down in a controlled way: leadership moves away first, if others can take it and there is time."""
         if (
             not self._node.config.flag("controlled.shutdown.enable")
             or len(self._node.image.live_brokers()) < 2
@@ -201,7 +201,7 @@ class BrokerLifecycle:
         clock = self._node.clock
         deadline = clock.monotonic() + _SHUTDOWN_S
         heard = clock.monotonic()
-        # Without a controller nobody can take over, however long this broker stays.
+        # Without a controller no broker can take over, however long this one waits.
         while clock.monotonic() < min(deadline, heard + _NO_CONTROLLER_S):
             response = None
             with suppress(TimeoutError):
@@ -216,7 +216,7 @@ class BrokerLifecycle:
         self._node.events.warn("controlled shutdown took too long; stopping as it is")
 
     async def _is_alone(self) -> bool:
-        """True if nobody listens any more where the other brokers were."""
+        """Returns True if the addresses of all other brokers refuse connections."""
         own, name = self._node.node_id, self._node.config.inter_broker_listener_name
         others = [each for each in self._node.image.live_brokers() if each.node_id != own]
         for broker in others:
@@ -233,7 +233,7 @@ def _is_stale(response: BrokerHeartbeatResponse | None) -> bool:
 
 
 def _why_fenced(response: BrokerHeartbeatResponse | None) -> str:
-    """As far as the answer to a heartbeat tells."""
+    """Returns why this broker is fenced, by the response to a heartbeat."""
     if response is None:
         return "no controller responds"
     if response.error_code != ErrorCode.NONE:

@@ -1,4 +1,5 @@
-"""The APIs of the active controller: each request becomes a plan, and its response waits until that is committed."""
+"""The APIs of the active controller: each request becomes a plan, whose response waits until its records are
+committed."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ class RequestOrigin(NamedTuple):
 async def decide_for(
     runtime: ControllerRuntime, request: Request, version: int, origin: RequestOrigin
 ) -> Any:
-    """The response for somebody: what they may not do is denied. Raises NOT_CONTROLLER as `decide` does."""
+    """Returns the response to a user's request, of which the parts that the user may not do are denied. Raises
+    NOT_CONTROLLER as `decide` does."""
     authorizer = runtime.authorizer
     if authorizer is None:
         return await _decide_within_quota(runtime, request, version, origin)
@@ -104,7 +106,7 @@ async def decide_for(
 async def _decide_within_quota(
     runtime: ControllerRuntime, request: Request, version: int, origin: RequestOrigin
 ) -> Any:
-    """The response as far as the quota of changes reaches."""
+    """Returns the response; the quota of changes limits how much of the request is done."""
     quota = runtime.mutation_quota
     reduction = None
     if quota is not None:
@@ -118,7 +120,8 @@ async def _decide_within_quota(
 
 
 async def decide(runtime: ControllerRuntime, request: Request, version: int, principal: Principal) -> Any:
-    """The response, whoever asks. Raises NOT_CONTROLLER if this is not the active controller, or no longer."""
+    """Returns the response, without authorization. Raises NOT_CONTROLLER if this is not the active controller, or no
+    longer."""
     state = runtime.state
     match request:
         case CreateTopicsRequest():
@@ -180,7 +183,8 @@ async def decide(runtime: ControllerRuntime, request: Request, version: int, pri
 async def _update_features(
     runtime: ControllerRuntime, request: UpdateFeaturesRequest, version: int
 ) -> UpdateFeaturesResponse:
-    """Most levels are records of the controller; the quorum has that of kraft.version, and says if it can be raised."""
+    """Updates levels of features. Most levels are records of the controller; the quorum raises that of
+    kraft.version."""
     state = runtime.state
     quorum = runtime.active_quorum()
     levels = {update.feature: update.max_version_level for update in request.feature_updates}
@@ -204,7 +208,7 @@ async def _update_features(
 
 
 async def _decide_for_broker(runtime: ControllerRuntime, request: Request, version: int) -> Any:
-    """Requests that brokers make for themselves: an error is the code of the whole response."""
+    """Returns the response to a broker's request about itself, in which an error is the code of the whole response."""
     state = runtime.state
     try:
         match request:
@@ -244,7 +248,8 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
                 )
             case _:
                 raise KafkaError(
-                    ErrorCode.UNSUPPORTED_VERSION, f"{type(request).__name__} is not for controllers."
+                    ErrorCode.UNSUPPORTED_VERSION,
+                    f"Controllers do not serve {type(request).__name__}: send it to a broker.",
                 )
     except KafkaError as error:
         if error.code == ErrorCode.NOT_CONTROLLER:
@@ -253,7 +258,7 @@ async def _decide_for_broker(runtime: ControllerRuntime, request: Request, versi
 
 
 def refused_by_controller(request: Request, error: KafkaError) -> Any:
-    """The response that says that the whole request failed, for requests whose response can say so."""
+    """Returns a response with an error for the whole request, for requests whose response has one."""
     code, message = error.code, error.message
     match request:
         case ElectLeadersRequest():

@@ -1,12 +1,13 @@
 """The channel to the active controller: a call if it is in this process, otherwise a connection to its listener.
 
-`call` speaks the controller's own APIs; `forward` wraps a client's request in an Envelope (KIP-590), so that a response
-of the controller is told from one that says that it is not the controller. Both look for the controller again until
-their time is up.
+`call` sends requests of the controller's own APIs. `forward` wraps a client's request in an Envelope (KIP-590), so that
+the controller's response differs from an error of the forwarding. Both look for the controller again until their time
+is up.
 
-Responses of a connection come in order, so each purpose has its own: a heartbeat does not wait for a commit of
-something else, and a client's request that is given up does not take those of other clients along. A client's request
-is not sent again while the controller may be at work on it: the second of two creations would be refused.
+Responses of a connection come in order, so each purpose has its own connection: a heartbeat does not wait for another
+request's commit, and closing the connection of a client's request that is given up does not affect those of other
+clients. A client's request is not sent again while the controller may still be working on it: the second of two
+creations would be refused.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from strandline.wire.schema import Request
 SECONDS_MAX: Final = 30.0
 _RETRY_S: Final = 0.02
 _ATTEMPT_S: Final = 5.0
-# A controller that is there needs some milliseconds, however little time a client gives it.
+# A controller that is alive needs some milliseconds, even if the client's timeout is shorter.
 _ATTEMPT_MIN_S: Final = 0.5
-# How long a controller that was deposed may still respond with what it has decided.
+# The time in which a former controller may still respond with its decisions.
 _LAST_RESPONSES_S: Final = 0.2
-# Connections for clients' requests; with more of those at a time some share one.
+# The number of connections for clients' requests; with more requests at a time, some share one.
 _FORWARDING_MAX: Final = 8
 _HEARTBEATS: Final = "heartbeats"
 _CHANGES: Final = "changes"
@@ -57,14 +58,14 @@ class ControllerChannel:
         self._clock = node.clock
         self._quorum = quorum
         self._runtime = runtime
-        # By the controller and the purpose.
+        # Clients by controller and purpose.
         self._clients: NodeClients[tuple[int, str]] = NodeClients(
             node.network_to_controllers, f"broker-{node.node_id}"
         )
         self._forwarding = [0] * _FORWARDING_MAX  # requests under way, by connection
 
     async def call(self, request: Request, version: int, seconds: float = SECONDS_MAX) -> Any:
-        """The response of the active controller; NOT_CONTROLLER or REQUEST_TIMED_OUT as KafkaError."""
+        """Returns the response of the active controller; raises KafkaError with NOT_CONTROLLER or REQUEST_TIMED_OUT."""
         attempt_s = min(max(seconds, _ATTEMPT_MIN_S), _ATTEMPT_S)
         return await self._until(seconds, lambda _: self._call_once(request, version, attempt_s))
 
@@ -75,7 +76,8 @@ class ControllerChannel:
         origin: RequestOrigin | None,
         seconds: float = SECONDS_MAX,
     ) -> Any:
-        """The same for a client's request, which the controller authorizes; without an origin for this node's own."""
+        """Returns the response to a client's request, which the controller authorizes; without an origin to one of this
+        node."""
         return await self._until(
             seconds, lambda left_s: self._forward_once(request, version, origin, max(left_s, _ATTEMPT_MIN_S))
         )
@@ -128,7 +130,7 @@ class ControllerChannel:
         return inner
 
     async def _call_as_client(self, request: Request, version: int, seconds: float) -> Any:
-        """A request that clients make too, for this node itself: the controller knows the node by its connection."""
+        """Sends a request of a client API for this node itself, which the controller identifies by the connection."""
         runtime = self._runtime
         if runtime is not None and runtime.is_active:
             return await decide(runtime, request, version, ANONYMOUS)
@@ -150,13 +152,16 @@ class ControllerChannel:
         leader_id = quorum.leader_id
         address = quorum.addresses.of(leader_id)
         if quorum.is_stranger:
-            raise KafkaError(ErrorCode.INCONSISTENT_CLUSTER_ID, "The voters are of another cluster.")
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_CLUSTER_ID,
+                "The voters of the metadata quorum belong to another cluster.",
+            )
         if address is None or leader_id == self._node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "The active controller is not known at the moment.")
         return self._clients.at((leader_id, purpose), address.host, address.port)
 
     def changed(self) -> None:
-        """Another node leads now: requests that the one before does not respond to soon are sent again."""
+        """Follows a change of the leader: requests to the former one without a response are soon sent again."""
         asyncio.get_running_loop().call_later(_LAST_RESPONSES_S, self._leave_others)
 
     def _leave_others(self) -> None:
@@ -169,7 +174,7 @@ class ControllerChannel:
 
 
 def encode_principal(principal: Principal) -> bytes:
-    """As Kafka's DefaultKafkaPrincipalBuilder does: the version, then the message."""
+    """Encodes a principal as Kafka's DefaultKafkaPrincipalBuilder does: the version, then the message."""
     data = DefaultPrincipalData(
         type=principal.kind, name=principal.name, token_authenticated=principal.is_token_authenticated
     )
@@ -177,11 +182,11 @@ def encode_principal(principal: Principal) -> bytes:
 
 
 def decode_principal(data: bytes | None) -> Principal:
-    """The principal of a forwarded request; ANONYMOUS where a node of an older version named none."""
+    """Returns the principal of a forwarded request; ANONYMOUS if a node of an older version has named none."""
     if data is None:
         return ANONYMOUS
     if data[:2] != b"\0\0":
-        raise DecodeError("a principal of an unknown version")
+        raise DecodeError("the principal has an unknown version")
     found, _ = decode_from(DefaultPrincipalData, 0, data, 2)
     return Principal(found.type, found.name, found.token_authenticated)
 

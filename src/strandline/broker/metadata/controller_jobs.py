@@ -23,7 +23,7 @@ class ControllerJobs:
         self._snapshot_at = node.clock.monotonic()
 
     async def return_leaders(self) -> None:
-        """Leadership goes back to preferred replicas (auto.leader.rebalance.enable)."""
+        """Moves leadership back to preferred replicas (auto.leader.rebalance.enable)."""
         config = self._node.config
         if config.flag("auto.leader.rebalance.enable"):
             percentage = config.int("leader.imbalance.per.broker.percentage")
@@ -34,7 +34,8 @@ class ControllerJobs:
                 self._node.events.info("preferred leaders elected", partitions=moved)
 
     async def elect_uncleanly(self) -> None:
-        """Where nobody in sync is left and the topic has come to allow any leader (unclean.leader.election.enable)."""
+        """Elects leaders for partitions without one whose topics have been allowed unclean election
+        (unclean.leader.election.enable)."""
         elected = await self._elect(lambda state: plan_unclean_leaders(state.image, state.rules))
         if elected:
             self._node.events.warn("leaders elected that may lack records", partitions=elected)
@@ -46,7 +47,7 @@ class ControllerJobs:
             self._node.events.info("delegation tokens ended", tokens=removed)
 
     async def _elect(self, plan: Callable[[ControllerState], Planned[int]]) -> int:
-        """How many partitions got another leader; none where another node decides."""
+        """Returns how many partitions got another leader; 0 on a node that is not the active controller."""
         runtime = self._runtime
         if runtime is None or not runtime.is_active:
             return 0
@@ -56,7 +57,8 @@ class ControllerJobs:
             return 0
 
     async def snapshot_metadata(self) -> None:
-        """When the metadata log has grown enough since the last snapshot, or something is new and that one is old."""
+        """Writes a snapshot if the metadata log has grown enough since the last one, or there are records and that one
+        is old."""
         quorum, config = self._quorum, self._node.config
         size, now = quorum.store.bytes_since_snapshot, self._node.clock.monotonic()
         interval_s = config.int("metadata.log.max.snapshot.interval.ms") / 1000

@@ -1,4 +1,4 @@
-"""A controller registers with the active one, once in each life (KIP-919)."""
+"""The registration of a controller with the active one, once after each start (KIP-919)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RETRY_S: Final = 0.5
 
 
 async def register_controller(node: NodeContext, channel: ControllerChannel) -> None:
-    """Registers this controller; returns when the active one has it in its log."""
+    """Registers this controller; returns when the registration is in the log."""
     request = ControllerRegistrationRequest(
         controller_id=node.node_id,
         incarnation_id=node.random.uuid(),

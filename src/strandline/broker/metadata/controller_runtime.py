@@ -1,11 +1,11 @@
-"""Gives the controller's state its log, and watches over brokers while this node leads the quorum.
+"""Runs the controller's state on the metadata log, and monitors brokers while this node leads the quorum.
 
-1. A node becomes the active controller when the first record of its epoch is committed: then its state has all of it.
-2. A plan's records are applied when they are appended, so that the next plan sees them; the response is given when they
-   are committed. If leadership is lost before that the state is made again from what is committed.
+1. A node becomes the active controller when the first record of its epoch is committed: then its state has all records.
+2. A plan's records are applied when they are appended, so that the next plan sees them; the response is sent when they
+   are committed. If leadership is lost before that, the state is rebuilt from the committed records.
 3. A broker is fenced when its heartbeats stop for `broker.session.timeout.ms`, or at once when its connection breaks
-   and its address refuses a probe. A broker that answers is never fenced for a lost connection, and none for a time in
-   which the controller itself stood still.
+   and its address refuses a probe. A broker whose address accepts connections is never fenced for a lost connection,
+   and no broker for a time in which the controller itself was paused.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class ControllerRuntime:
         inter_broker_listener: str,
         bootstrap: tuple[Message, ...] = (),
     ) -> None:
-        """`bootstrap` are records with which a new cluster begins, beside its features: users, so far."""
+        """`bootstrap` are records with which a new cluster begins, besides its features: so far users."""
         self._new_state = new_state
         self.state = new_state()
-        self.authorizer: NodeAuthorizer | None = None  # None: everybody may do everything
+        self.authorizer: NodeAuthorizer | None = None  # None: every user may do everything
         self.mutation_quota: MutationQuota | None = None
         self._clock = clock
         self._network = network
@@ -88,11 +88,11 @@ class ControllerRuntime:
         # Everything before this offset is in the state.
         self._applied = 0
         self._sessions: dict[int, float] = {}
-        self._connections: dict[int, int] = {}  # broker to how many connections it has here
+        self._connections: dict[int, int] = {}  # by broker, the number of its connections to this node
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: float | None = None
 
-    # What the quorum tells
+    # Events of the quorum
 
     def committed(self, message: Message, end_offset: int) -> None:
         if end_offset > self._applied:
@@ -120,7 +120,7 @@ class ControllerRuntime:
             self._rebuild(quorum)
 
     def _rebuild(self, quorum: RaftNode) -> None:
-        """Forgets what was applied and not committed."""
+        """Rebuilds the state without records that were applied and not committed."""
         from strandline.broker.metadata.raft_log import records_of_snapshot
 
         self.state = self._new_state()
@@ -138,11 +138,11 @@ class ControllerRuntime:
         self.is_active = True
         self.metrics.activations += 1
         now = self._clock.monotonic()
-        # Whoever was alive a moment ago has a whole session to show it again.
+        # A broker that was alive a moment ago has a whole session for its next heartbeat.
         for broker in self.state.image.brokers.values():
             if not broker.fenced and broker.node_id != self._node_id:
                 self._sessions[broker.node_id] = now + self._session_timeout_s
-                # It may have died together with the controller before this one.
+                # The broker may have died together with the former controller.
                 self._tasks.start(self._probe(broker.node_id))
         self._events.info(
             "active controller", epoch=self.quorum.core.epoch if self.quorum is not None else -1
@@ -162,17 +162,17 @@ class ControllerRuntime:
                 )
             except KafkaError as error:
                 # The disk is full, or the next controller begins the cluster.
-                self._events.warn("the cluster has not begun", error=error)
+                self._events.warn("the first records of the cluster could not be written", error=error)
                 await asyncio.sleep(_AGAIN_S)
 
     def now_ms(self) -> int:
-        """The time that records are stamped with."""
+        """Returns the time for the timestamps of records."""
         return self._clock.wall_ms()
 
     # Deciding
 
     async def commit(self, plan: Callable[[], Planned[R]]) -> R:
-        """Plans, appends, applies, and gives the response once it is committed."""
+        """Plans, appends and applies, and returns the response once the records are committed."""
         self.check_active()
         quorum = self.quorum
         assert quorum is not None
@@ -181,12 +181,13 @@ class ControllerRuntime:
         except KafkaError:
             raise
         except Exception as error:
-            # A plan changes nothing, so this node need not end; a broker that forwarded it would try the next one's.
+            # A plan changes nothing, so this node need not stop; otherwise the broker that forwarded it would try the
+            # next controller.
             trace = "".join(traceback.format_exception(error))
             self._events.error("a request could not be decided", error=repr(error), trace=trace)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"The controller failed: {error!r}.") from error
         if not planned.records:
-            # What it rests on may not be committed yet.
+            # The records on which the plan depends may not be committed yet.
             await quorum.settled()
             return planned.response
         began = self._clock.monotonic()
@@ -205,7 +206,7 @@ class ControllerRuntime:
         return planned.response
 
     def _count_elections(self, records: tuple[Message, ...]) -> int:
-        """How many partitions get a leader by records that are about to be applied."""
+        """Returns how many partitions get a leader by records that are about to be applied."""
         count = 0
         for record in records:
             if isinstance(record, PartitionChangeRecord) and record.leader >= 0:
@@ -269,7 +270,8 @@ class ControllerRuntime:
         return BrokerRegistrationResponse(throttle_time_ms=0, error_code=ErrorCode.NONE, broker_epoch=epoch)
 
     async def _is_alive_elsewhere(self, registration: Registration) -> bool:
-        """Whether another process with this id is still there. One that took over its address is its successor."""
+        """Returns True if another process with this id is still alive. A process at its former address is its
+        successor."""
         broker_id = registration.broker_id
         old = self.state.image.brokers.get(broker_id)
         if (
@@ -318,7 +320,8 @@ class ControllerRuntime:
         )
 
     def _sender_of(self, request: BrokerHeartbeatRequest) -> BrokerRegistration:
-        """Asked for again after each wait, during which the broker may have been unregistered."""
+        """Returns the broker that sent a request. It is looked up again after each wait, in which it may have been
+        unregistered."""
         return check_epoch(self.state.image, request.broker_id, request.broker_epoch)
 
     def _touch(self, broker_id: int) -> None:
@@ -345,12 +348,13 @@ class ControllerRuntime:
         if not await self._is_gone(broker):
             return
         if self._connections.get(broker_id):
-            return  # it came back meanwhile
+            return  # the broker came back meanwhile
         self._events.warn("broker is gone", broker=broker_id)
         await self._fence(broker_id, broker.epoch)
 
     async def _is_gone(self, broker: BrokerRegistration) -> bool:
-        """By the address that brokers use; others may lead nowhere from here, so that all of them have to refuse."""
+        """Returns True if the broker's addresses refuse connections: the one that brokers use, or all if it has none of
+        that kind."""
         named = [e for e in broker.endpoints if e.name == self._inter_broker_listener]
         for endpoint in named or broker.endpoints:
             if not await is_gone(self._network, endpoint.host, endpoint.port, _PROBE_S):
@@ -365,7 +369,7 @@ class ControllerRuntime:
                 await self._commit_fence(broker_id)
         except KafkaError:
             if self.is_active:
-                self._touch(broker_id)  # the disk is full: tried again after another session
+                self._touch(broker_id)  # the disk is full: this is tried again after another session
 
     # Time
 
@@ -386,7 +390,7 @@ class ControllerRuntime:
         self._timer = None
         now = self._clock.monotonic()
         if self._armed_for is not None and now - self._armed_for > self._session_timeout_s / 3:
-            # This process stood still: heartbeats may be waiting in its sockets, and nobody else is to blame.
+            # This process was paused: heartbeats may be waiting in its sockets, and the brokers are not to blame.
             self._sessions = dict.fromkeys(self._sessions, now + self._session_timeout_s)
         for broker_id in [b for b, deadline in self._sessions.items() if deadline <= now]:
             del self._sessions[broker_id]

@@ -1,4 +1,4 @@
-"""Credentials in the metadata, decided by the active controller: users of SCRAM, and delegation tokens."""
+"""The active controller's APIs for credentials in the metadata: SCRAM users and delegation tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CredentialRequest = (
 async def decide_credentials(
     runtime: ControllerRuntime, request: CredentialRequest, principal: Principal
 ) -> Any:
-    """The response, once what was decided is committed."""
+    """Returns the response, once the decision is committed."""
     match request:
         case AlterUserScramCredentialsRequest():
             return await runtime.commit(

@@ -1,4 +1,4 @@
-"""The decisions of the active controller as events for people: topics, elections, reassignments, settings, brokers."""
+"""The decisions of the active controller as events for the log: topics, elections, reassignments, configs, brokers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strandline.telemetry.events import Events
 from strandline.wire.records import metadata as records
 from strandline.wire.schema import Message
 
-# Of the partitions that get another leader by one decision so many are named.
+# At most so many of the partitions that get another leader by one decision are named.
 _NAMED_MAX: Final = 5
 _UNCHANGED: Final = -2
 _RESOURCES: Final = {
@@ -40,12 +40,12 @@ def tell(events: Events, decisions: Iterable[ControllerEvent]) -> None:
 
 
 def events_of(planned: Iterable[Message], image: ClusterImage) -> list[ControllerEvent]:
-    """The decisions that these records stand for, on the image before they are applied."""
+    """Returns the events of these records, by the image before they are applied."""
     found: list[ControllerEvent] = []
     elected: dict[str, int] = {}
     created: dict[bytes, str] = {}
     partitions: Counter[bytes] = Counter()
-    configs: dict[str, list[str]] = {}  # of topics that are created
+    configs: dict[str, list[str]] = {}  # the configs of topics that are created
     for record in planned:
         match record:
             case records.TopicRecord():

@@ -1,10 +1,10 @@
 """Makes room for elections in a metadata quorum whose epochs are used up, on the files of a stopped node.
 
 Epochs only matter in their order. One forged Vote could raise the epoch of a cluster of version 0.1.0 (and of Apache
-Kafka 4.3) to almost the largest there is, after which no election was possible any more. A reset subtracts the same
-number from every epoch above a bound: in the batches of the log and of snapshots, in the names of snapshots, in the
-leader epoch checkpoint and in quorum-state. It does the same on every node, so that their logs stay comparable; it must
-be done on all of them, brokers too, before any is started.
+Kafka 4.3) almost to the maximum, after which no election was possible any more. A reset subtracts the same number from
+every epoch above a bound: in the batches of the log and of snapshots, in the names of snapshots, in the leader epoch
+checkpoint and in quorum-state. It does the same on every node, so that their logs stay comparable; it must be done on
+all of them, brokers too, before any is started.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from strandline.quorum.messages import OffsetAndEpoch
 from strandline.storage import checkpoints, names
 from strandline.wire.record_batch import headers_in
 
-# Epochs above this did not come from elections.
+# Higher epochs cannot come from elections.
 _REAL_MAX: Final = 1 << 30
-# The largest epoch becomes 2 ** 21 - 1, which leaves as much room as there ever was.
+# The largest epoch becomes 2 ** 21 - 1, which leaves enough room for elections.
 _SUBTRACTED: Final = (1 << 31) - (1 << 21)
-# In the header of a record batch; the CRC does not cover it.
+# The position in the header of a record batch; the CRC does not cover it.
 _LEADER_EPOCH_AT: Final = 12
 _EPOCH: Final = Struct(">i")
 
@@ -34,7 +34,7 @@ class CannotReset(Exception):
 
 
 class EpochReset(NamedTuple):
-    """The changes of a reset: the epoch in quorum-state before and after, and how many batches have another epoch."""
+    """The changes of a reset: the epoch in quorum-state before and after, and how many batches get another epoch."""
 
     old_epoch: int
     new_epoch: int
@@ -46,7 +46,8 @@ def lowered(epoch: int) -> int:
 
 
 def plan_reset(disk: Disk, data: str) -> EpochReset:
-    """The changes that a reset of the metadata log in the log directory `data` would make; raises CannotReset."""
+    """Returns the changes that a reset of the metadata log in the log directory `data` would make; raises
+    CannotReset."""
     directory = _directory(disk, data)
     state = _state(disk, directory)
     old = int(state["leaderEpoch"])
@@ -60,7 +61,7 @@ def plan_reset(disk: Disk, data: str) -> EpochReset:
 
 
 def reset(disk: Disk, data: str) -> EpochReset:
-    """Lowers all epochs. An interrupted reset is done again from the beginning: what is lowered stays as it is."""
+    """Lowers all epochs. An interrupted reset is done again from the beginning: lowered epochs stay as they are."""
     plan = plan_reset(disk, data)
     directory = _directory(disk, data)
     for path in _batch_files(disk, directory):
@@ -108,7 +109,7 @@ def _batch_files(disk: Disk, directory: str) -> list[str]:
 
 
 def _epochs_in(data: bytes) -> Iterator[tuple[int, int]]:
-    """Position and epoch of each batch."""
+    """Yields position and epoch of each batch."""
     for position, header in headers_in(data):
         yield position, header.leader_epoch
 

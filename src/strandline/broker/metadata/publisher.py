@@ -1,6 +1,6 @@
-"""The node's knowledge of the cluster: follows the committed records, and tells the broker what changed.
+"""The node's image of the cluster: applies the committed records, and publishes the changes to the broker.
 
-MetadataDelta of one batch of records are published together, so that nobody sees half of them.
+The changes of one batch of records are published together, so that no part sees half of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class MetadataDelta:
-    """The changes that a publication brought."""
+    """The changes of one publication."""
 
     removed_topics: list[str] = field(default_factory=list)
     partitions: dict[tuple[str, int], None] = field(default_factory=dict)
@@ -95,8 +95,8 @@ class MetadataPublisher:
             self._on_delta(delta)
 
     def snapshot_loaded(self, records: list[Message], end_offset: int) -> None:
-        """The image is made anew: everything in it may have changed."""
-        # What came after an earlier one would count as removed, and its logs with it.
+        """Rebuilds the image from a snapshot, with which everything may have changed."""
+        # Otherwise later topics would count as removed, and their logs would be deleted.
         assert end_offset >= self._end_offset, "an image never goes back"
         old_topics = list(self._image.topics.values())
         old_configs = list(self._image.configs)
@@ -104,7 +104,7 @@ class MetadataPublisher:
         for record in records:
             self._note_of_snapshot(record)
             apply_to(self._image, self._configs, record)
-        # A topic that has been made again under its name is another one.
+        # A topic that was created again under its name is another topic.
         self._delta.removed_topics += [
             topic.name for topic in old_topics if topic.topic_id not in self._image.topics_by_id
         ]

@@ -1,4 +1,5 @@
-"""Puts together a node's part in the metadata quorum: its copy of the log, its voters, its controller if it is one."""
+"""Makes the parts of a node in the metadata quorum: its copy of the log, its voters, and its controller if it is
+one."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _BOOTSTRAPPED: Final = (UserScramCredentialRecord, AccessControlEntryRecord)
 
 
 def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRuntime | None:
-    """The runtime of the controller; None on a node that is only a broker."""
+    """Returns the runtime of the controller; None on a node that is only a broker."""
     config = node.config
     if not config.is_controller:
         return None
@@ -55,7 +56,8 @@ def controller_runtime_of(node: NodeContext, cluster_id: str) -> ControllerRunti
 
 
 def _users_of_bootstrap(node: NodeContext) -> tuple[Message, ...]:
-    """Users that `format --add-scram`, ours or Kafka's, wrote for a cluster that begins, and rules for its tests."""
+    """Returns the users that `format --add-scram`, Strandline's or Kafka's, wrote for a new cluster, and ACLs for
+    tests."""
     path = f"{metadata_directory(node.config)}/{BOOTSTRAP_FILE}"
     if not node.disk.exists(path):
         return ()
@@ -68,9 +70,9 @@ def metadata_directory(config: BrokerConfig) -> str:
 
 
 def take_directories(node: NodeContext, directories: list[LogDirectory]) -> None:
-    """Takes the directories of log.dirs. Where some cannot be read the others serve, but not without the metadata log.
+    """Takes the directories of log.dirs. If some cannot be read, the others serve, but not without the metadata log.
 
-    Each goes into `directories` as soon as it is taken, so that it can be given back if another is refused.
+    Each goes into `directories` as soon as it is taken, so that it can be released if another is refused.
     """
     for path in node.config.log_dirs:
         directories.append(LogDirectory(node.disk, path, node.node_id))
@@ -86,12 +88,12 @@ def take_directories(node: NodeContext, directories: list[LogDirectory]) -> None
             "log directory offline",
             directory=directory.path,
             error=directory.offline_because,
-            advice="mend it and start the node again; if it is lost, take it out of log.dirs",
+            advice="repair it and start the node again; if it is lost, remove it from log.dirs",
         )
 
 
 def _directory_id(node: NodeContext, directories: Sequence[LogDirectory]) -> bytes:
-    """The id of the directory that holds the metadata log, which may hold nothing else."""
+    """Returns the id of the directory with the metadata log, which may be only for that."""
     path = metadata_directory(node.config)
     for directory in directories:
         if directory.path == path:
@@ -108,7 +110,7 @@ def raft_node_of(
     directories: Sequence[LogDirectory],
     publisher: MetadataPublisher,
 ) -> RaftNode:
-    """This node's part in the metadata quorum, with its copy of the log opened."""
+    """Returns this node's part in the metadata quorum, with its copy of the log opened."""
     config = node.config
     own = initial_voter(config, _directory_id(node, directories))
     configured = configured_voters(config, own.key)
@@ -146,7 +148,7 @@ def raft_node_of(
 
 
 def _log_config(node: NodeContext) -> TopicConfig:
-    """The metadata log has segments of its own, whatever is set for topics."""
+    """Returns the configuration of the metadata log, whose segments do not follow the settings of topics."""
     segments = {
         "segment.bytes": str(node.config.int("metadata.log.segment.bytes")),
         "segment.ms": str(node.config.int("metadata.log.segment.ms")),
@@ -156,7 +158,7 @@ def _log_config(node: NodeContext) -> TopicConfig:
 
 
 def configured_voters(config: BrokerConfig, own: ReplicaKey) -> VoterSet:
-    """Those of controller.quorum.voters; none where the log says who votes."""
+    """Returns the voters of controller.quorum.voters; none if the voters are in the log."""
     listener = config.strings("controller.listener.names")[0]
     voters = []
     for entry in config.strings("controller.quorum.voters"):
@@ -169,7 +171,7 @@ def configured_voters(config: BrokerConfig, own: ReplicaKey) -> VoterSet:
 
 
 def has_others(config: BrokerConfig) -> bool:
-    """Whether other nodes may come: not to a configured quorum of one."""
+    """Returns True if other nodes may join, which they cannot in a configured quorum of one."""
     return len(config.strings("controller.quorum.voters")) != 1
 
 
@@ -192,16 +194,16 @@ def _addresses(config: BrokerConfig, own: Voter, configured: VoterSet) -> RaftEn
 
 
 def initial_voter(config: BrokerConfig, directory_id: bytes) -> Voter:
-    """This node as a voter of the quorum, which it can only be if it is a controller."""
+    """Returns this node as a voter of the quorum, which only a controller can be."""
     return Voter(key=ReplicaKey(config.node_id, directory_id), endpoints=_own_endpoints(config))
 
 
 def quorum_file(now_ms: int, voters: VoterSet) -> tuple[str, bytes]:
-    """Name and contents of the snapshot before all others, which says who the first voters are."""
+    """Returns name and contents of the first snapshot, which has the first voters."""
     path = f"{names.partition_directory(PARTITION)}/{snapshot_name(OffsetAndEpoch(0, 0))}"
     return path, render_snapshot((), now_ms, 0, DYNAMIC_VERSION, voters)
 
 
 def bootstrap_file(now_ms: int, users: Sequence[Message] = ()) -> tuple[str, bytes]:
-    """Name and contents of the file with which a new cluster's metadata begins."""
+    """Returns name and contents of the file with which a new cluster's metadata begins."""
     return BOOTSTRAP_FILE, render_snapshot((*bootstrap_records(), *users), now_ms, 0)

@@ -1,4 +1,4 @@
-"""The requests of a quorum node to the others, and how it finds out that one of them is gone."""
+"""The requests of a quorum node to the others, and the probe that finds out that one of them is gone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from strandline.rpc.channel import ChannelClosed
 from strandline.telemetry.events import Events
 from strandline.telemetry.traffic import Traffic
 
-# From this one on a replica says which high watermark it knows (KIP-1166).
+# From this version on a replica sends its high watermark (KIP-1166).
 _FETCH_VERSION: Final = 18
 _FETCH_WAIT_MS: Final = 500
 _FETCH_RETRY_S: Final = 0.02
@@ -55,7 +55,7 @@ class RaftClient:
         self._settings = settings
         self._peers: dict[tuple[int, Address], NodeClient] = {}
         self.traffic = Traffic()
-        # A voter says that it belongs to another cluster.
+        # True if a voter has responded that it belongs to another cluster.
         self.is_stranger = False
 
     def close(self) -> None:
@@ -181,7 +181,8 @@ class RaftClient:
         )
 
     async def discover(self) -> None:
-        """Asks one node after the other who leads, while this one does not know and cannot find out by a vote."""
+        """Asks one node after the other for the leader, while this one does not know it and cannot find it by a
+        vote."""
         turn = self._random.below(1000)
         lost_s = 0.0
         while not self._shell.is_stopped:
@@ -214,7 +215,7 @@ class RaftClient:
                 self._shell.step(m.LeaderFound(leader_id=current.leader_id, epoch=current.leader_epoch))
 
     async def download(self, effect: m.FetchSnapshot, is_current: Callable[[], bool]) -> bytes | None:
-        """The snapshot, or None once `is_current` is false. Each piece shows that the leader is there."""
+        """Returns the snapshot, or None once `is_current` is false. Each piece shows that the leader is alive."""
         contents = bytearray()
         while is_current():
             request = fetch_snapshot_request(
@@ -242,7 +243,7 @@ class RaftClient:
         return ReplicaKey(node_id, UNKNOWN_DIRECTORY) if voter is None else voter.key
 
     def peer(self, node_id: int) -> NodeClient:
-        """ConnectionError if nobody has said where that node is."""
+        """Returns the client of a node; raises ConnectionError if its address is not known."""
         address = self._shell.addresses.of(node_id)
         if address is None:
             raise ConnectionError(f"the address of node {node_id} is not known")

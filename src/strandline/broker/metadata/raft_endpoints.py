@@ -1,8 +1,9 @@
-"""Where the nodes of the metadata quorum are: by configuration, by the set of voters in the log, or by word of others.
+"""The addresses of the nodes of the metadata quorum: from the configuration, from the voters in the log, or from
+responses.
 
-Configured voters are where the configuration says. Where voters are in the log, the newest word counts: a leader tells
-its own endpoints when its epoch begins, and whoever knows the leader tells them with each response; a new set of voters
-takes their place. Nobody knows any of that at first: `controller.quorum.bootstrap.servers` are asked then.
+Configured voters have the addresses of the configuration. Otherwise the newest information is used: a leader sends its
+endpoints when its epoch begins, and each response of a node that knows the leader has them; a new set of voters
+replaces them. A node that knows none of that connects to `controller.quorum.bootstrap.servers`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Address(NamedTuple):
 
 
 class NodeEndpoint(Protocol):
-    """As every response of the quorum has it."""
+    """The endpoint of a node, as in every response of the quorum."""
 
     node_id: int
     host: str
@@ -37,25 +38,25 @@ class VoterSource(Protocol):
 
 
 class RaftEndpoints:
-    """The address of each node that this one may have to send quorum requests to."""
+    """The addresses of the nodes to which this one may send quorum requests."""
 
     def __init__(self, listener_name: str, bootstrap: tuple[Address, ...], own: Endpoint | None) -> None:
         self.listener_name = listener_name
-        # This node's own, for others to reach it by; None on a broker.
+        # This node's own address for the others; None on a broker.
         self.own = own
         self._bootstrap = bootstrap
         self._voters: VoterSource
         self._learned: dict[int, Address] = {}
-        # Of nodes that were voters when this one last looked: a leader leads on for a while after its removal.
+        # The addresses of the voters of the last set: a leader goes on leading for a while after its removal.
         self._former: dict[int, Address] = {}
 
     def follow(self, voters: VoterSource) -> None:
-        """Begins to use the voters of this core."""
+        """Begins to read the voters of this core."""
         self._voters = voters
         self.voters_changed()
 
     def of(self, node_id: int) -> Address | None:
-        """None if nobody has said where that node is."""
+        """Returns the address of a node; None if it is not known."""
         learned = self._learned.get(node_id)
         voter = self._voters.voter_set.by_id(node_id)
         if learned is not None and (voter is None or self._voters.has_dynamic_voters):
@@ -63,7 +64,7 @@ class RaftEndpoints:
         return self._former.get(node_id) if voter is None else self.of_voter(voter)
 
     def of_voter(self, voter: Voter) -> Address | None:
-        """On the listener that this node uses, if the voter has it."""
+        """Returns the voter's address on the listener that this node uses, if it has one."""
         for endpoint in voter.endpoints:
             if endpoint.listener == self.listener_name:
                 return Address(endpoint.host, endpoint.port)
@@ -79,7 +80,7 @@ class RaftEndpoints:
             self.learn(endpoint.node_id, endpoint.host, endpoint.port)
 
     def voters_changed(self) -> None:
-        """The log says better where its voters are."""
+        """Takes over the addresses of a new set of voters in the log."""
         for voter in self._voters.voter_set.voters:
             self._learned.pop(voter.key.replica_id, None)
             address = self.of_voter(voter)
@@ -87,7 +88,7 @@ class RaftEndpoints:
                 self._former[voter.key.replica_id] = address
 
     def to_ask(self) -> list[tuple[int, Address]]:
-        """Whom to ask who leads, in order; a bootstrap server's id is not known: -1."""
+        """Returns the nodes that may know the leader, in order; the id of a bootstrap server is not known: -1."""
         found = [(-1, address) for address in self._bootstrap]
         for voter in self._voters.voter_set.voters:
             address = self.of(voter.key.replica_id)

@@ -1,7 +1,7 @@
 """The metadata log, its snapshots and the quorum's election state, on disk.
 
-Appending goes to the page cache at once; nothing counts before `sync` has run in a worker. A snapshot is a file
-`<end offset>-<epoch>.checkpoint` of the records that make the image at that offset.
+Appends go to the page cache at once, and are durable when `sync` has run in a worker. A snapshot is a file `<end
+offset>-<epoch>.checkpoint` with the records that make up the image at that offset.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _RECORDS_PER_BATCH: Final = 500
 
 
 class _NoProducers:
-    """The metadata log has no producers."""
+    """The producer table of the metadata log, which has no producers."""
 
     def load(self, entries: Iterable[ProducerEntry]) -> None:
         pass
@@ -74,7 +74,7 @@ def render_snapshot(
     version: int = STATIC_VERSION,
     voters: VoterSet | None = None,
 ) -> bytes:
-    """The contents of a snapshot file, or of the bootstrap file that tells a new cluster how it begins."""
+    """Returns the contents of a snapshot file, or of the bootstrap file of a new cluster."""
     header = encode(SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_timestamp), 0)
     footer = encode(SnapshotFooterRecord(version=0), 0)
     first = [(SNAPSHOT_HEADER, bytes(header))]
@@ -92,7 +92,8 @@ def render_snapshot(
 
 
 def voters_of_snapshot(data: bytes) -> tuple[int, VoterSet | None]:
-    """The level of kraft.version and the set of voters in a snapshot; none where voters are configured."""
+    """Returns the level of kraft.version and the set of voters in a snapshot, which is None if voters are
+    configured."""
     for change in voters_in(data):
         return change.version or STATIC_VERSION, change.voters
     return STATIC_VERSION, None
@@ -130,7 +131,7 @@ class RaftLog:
                 checkpoints.render_partition_metadata(METADATA_TOPIC_ID),
             )
         self.snapshot = self._newest_snapshot()
-        # Everything that was answered was synced; what lies after it is checked at each start.
+        # Acknowledged records were synced; the part after them is checked at each start.
         opening = LoadRequest(
             directory=self._path,
             is_clean=False,
@@ -159,13 +160,13 @@ class RaftLog:
         return OffsetAndEpoch(self.end_offset, last_epoch(self.synced().epochs))
 
     def synced(self, end_offset: int | None = None) -> LogSynced:
-        """The state of the log as the quorum sees it."""
+        """Returns the state of the log as an event for the quorum."""
         epochs = list(self._log.epochs.entries)
         snapshot = self.snapshot
         if snapshot is not None and (
             not epochs or epochs[0][1] > snapshot.offset or epochs[0][0] > snapshot.epoch
         ):
-            # The snapshot's epoch ends where it does, also if the log has no record of it any more.
+            # The snapshot's epoch ends with the snapshot, also if the log has no record of it any more.
             epochs.insert(0, (snapshot.epoch, self.start_offset))
         end = self.end_offset if end_offset is None else end_offset
         return LogSynced(
@@ -186,9 +187,9 @@ class RaftLog:
             election = Election(int(state["leaderEpoch"]), int(state.get("leaderId", -1)), voted)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if not is_alone:
-                # It may have voted in an epoch that it does not know of, and must not vote in it again.
+                # The node may have voted in an epoch that the damaged file had, and must not vote in it again.
                 raise UnusableDirectory(
-                    f"{path} is damaged: {error!r}; remove this controller and add it anew"
+                    f"{path} is damaged: {error!r}; remove this controller and add it again"
                 ) from error
             self.notes = (*self.notes, f"{path}: {error!r}; the epoch follows the log's")
             return Election(max(self._log.epochs.latest_epoch, 0))
@@ -197,8 +198,8 @@ class RaftLog:
         return election
 
     def write_election(self, election: Election) -> None:
-        """Blocks until it is on the device; in a worker."""
-        assert 0 <= election.epoch <= EPOCH_MAX, "no epoch is kept that cannot be sent"
+        """Writes and syncs the election; it blocks, so it runs in a worker."""
+        assert 0 <= election.epoch <= EPOCH_MAX, "no epoch is stored that cannot be sent"
         state = {
             "leaderId": election.leader_id,
             "leaderEpoch": election.epoch,
@@ -215,13 +216,13 @@ class RaftLog:
     # The log
 
     def append(self, records: bytes, now_ms: int, changes: list[VotersAppended]) -> None:
-        """Batches with their offsets and epochs, as the leader has them; sets of voters among them go to `changes`.
+        """Appends batches with their offsets and epochs, unchanged; sets of voters in them are added to `changes`.
 
-        If it fails some of them may be appended; the same again appends the others.
+        If it fails, some of them may be appended; another call appends the others.
         """
         for position, header in headers_in(records):
             if header.base_offset < self.end_offset:
-                continue  # a leader answers with whole batches, which may begin before what was asked
+                continue  # a leader sends whole batches, which may begin before the fetch offset
             batch = records[position : position + header.size]
             self._log.append_replicated(batch, header, now_ms)
             self.bytes_since_snapshot += header.size
@@ -229,7 +230,7 @@ class RaftLog:
                 changes += voters_in(batch)
 
     def voter_history(self, configured: VoterSet) -> VoterHistory:
-        """The sets of voters in the latest snapshot and in the log after it."""
+        """Returns the sets of voters in the latest snapshot and in the log after it."""
         history = VoterHistory(configured)
         if self.snapshot is not None:
             history.restart(self.snapshot.offset - 1, *voters_of_snapshot(self.read_snapshot()))
@@ -252,7 +253,7 @@ class RaftLog:
         return self._log.read(offset, upper, size_max, whole_first_batch=True)
 
     def messages(self, start: int, end: int) -> Iterator[tuple[int, Message | None]]:
-        """Metadata records of batches that begin in [start, end), each with the offset behind its batch."""
+        """Yields metadata records of batches that begin in [start, end), each with the offset after its batch."""
         for segment, place in self._log.places(start):
             if place.base_offset >= end:
                 return
@@ -286,7 +287,7 @@ class RaftLog:
         return self._disk.read(self._snapshot_path(self.snapshot))
 
     def write_snapshot(self, snapshot: OffsetAndEpoch, contents: bytes) -> None:
-        """Blocks until it is on the device; in a worker. `adopt_snapshot` makes it count."""
+        """Writes and syncs a snapshot; it blocks, so it runs in a worker. `adopt_snapshot` puts it into use."""
         self._disk.write_whole(self._snapshot_path(snapshot), contents)
 
     def render_and_write_snapshot(
@@ -297,12 +298,12 @@ class RaftLog:
         version: int,
         voters: VoterSet | None,
     ) -> None:
-        """The same for this node's own: to encode the records of a large image takes a while too."""
+        """Encodes and writes a snapshot of this node. Encoding the records of a large image takes a while too."""
         contents = render_snapshot(records, last_timestamp, snapshot.epoch, version, voters)
         self.write_snapshot(snapshot, contents)
 
     def adopt_snapshot(self, snapshot: OffsetAndEpoch) -> None:
-        """The log before it is not needed any more; older snapshots are removed."""
+        """Makes this snapshot the latest one: the log before it and older snapshots are removed."""
         older = self.snapshot
         has_left = is_behind(self._last(), snapshot)
         self.snapshot = snapshot

@@ -1,4 +1,4 @@
-"""Requests of one quorum node to another, as Kafka's messages."""
+"""The requests of one quorum node to another, as Kafka's messages."""
 
 from __future__ import annotations
 
@@ -148,7 +148,8 @@ def update_voter_request(cluster_id: str, own: Voter, epoch: int) -> updating.Up
 
 
 def add_voter_request(cluster_id: str, own: Voter, timeout_ms: int) -> adding.AddRaftVoterRequest:
-    """By which a controller joins by itself: it cannot wait for a commit that its own fetch makes."""
+    """Returns the request by which a controller joins: it must not wait for the commit, which needs the controller's
+    own fetch."""
     return adding.AddRaftVoterRequest(
         cluster_id=cluster_id,
         timeout_ms=timeout_ms,

@@ -1,13 +1,13 @@
-"""The shell of the metadata quorum: carries out what `quorum.core` decides, and gives out what is committed.
+"""The shell of the metadata quorum: carries out the effects of `quorum.core`, and hands out committed records.
 
-1. Effects are carried out in order. Writes go through one queue: an election or records are told back to the core when
-   they are on the device.
-2. Committed records are given to the owner in the order of the log, each once.
-3. A write that fails halts the node: what is on the device is unknown. Where there is no room, or no file left to open,
-   nothing was written: a follower waits, and a leader refuses what it was asked for.
-4. A snapshot is fetched for the role that asked for it, and written in the same queue: nothing is appended meanwhile,
-   and an image that has what is in it does not go back to it.
-5. A set of voters is told to the core as soon as it is appended, and the addresses of nodes follow it.
+1. Effects are carried out in order. Writes go through one queue: the core gets an event when an election or records are
+   synced.
+2. The owner gets committed records in the order of the log, each once.
+3. A write that fails halts the node, because the state of the disk is unknown. If the disk is full or no file can be
+   opened, nothing was written: a follower waits, and a leader refuses the request.
+4. A snapshot is fetched for the role that needs it, and written in the same queue: nothing is appended meanwhile, and
+   an image that is newer than the snapshot does not go back to it.
+5. The core gets a set of voters as soon as it is appended, and the addresses of nodes follow it.
 6. When the connection to the leader breaks, its address is probed at once; if it is refused the leader is gone, and an
    election begins without waiting for a timeout.
 """
@@ -53,7 +53,7 @@ _WARN_AGAIN_S: Final = 10.0
 
 
 class QuorumListener(Protocol):
-    """The owner of the node, which hears of committed records and of leadership."""
+    """The owner of the node, which gets committed records and changes of leadership."""
 
     def committed(self, message: Message, end_offset: int) -> None: ...
 
@@ -126,11 +126,11 @@ class RaftNode:
         self._is_discovering = False
         self._writes: deque[Effect | _FetchedSnapshot | None] = deque()
         self._writer: asyncio.Task[None] | None = None
-        # Until there is room this node hears of nothing new, and goes on otherwise.
+        # Until there is room this node takes no new records, and goes on with everything else.
         self._disk_retry = DiskRetry(events, "the metadata log", lambda: self.is_stopped)
         self._timer: asyncio.TimerHandle | None = None
         self._applied = store.start_offset
-        self.applied_ms = 0  # the time at which something was applied last
+        self.applied_ms = 0  # the time of the last applied record
         self._waiting: deque[tuple[int, int, asyncio.Future[None]]] = deque()  # end offset, epoch, future
 
     # Starting and stopping
@@ -143,7 +143,7 @@ class RaftNode:
         self._upkeep.start()
 
     def _discover_if_needed(self) -> None:
-        """Configured voters know one another; everybody else may have to look for the leader one day."""
+        """Starts to look for the leader, which all nodes but configured voters may have to find."""
         if not self._is_discovering and (self.core.has_dynamic_voters or not self.core.is_voter):
             self._is_discovering = True
             self.tasks.start(self._peers.discover())
@@ -178,7 +178,7 @@ class RaftNode:
 
         self._process.halt("".join(traceback.format_exception(error)))
 
-    # The owner's side
+    # Called by the owner
 
     @property
     def is_leader(self) -> bool:
@@ -194,7 +194,7 @@ class RaftNode:
 
     @property
     def leader_address(self) -> Address | None:
-        """None if there is no leader, or nobody has said where it is."""
+        """The leader's address; None if there is no leader, or its address is not known."""
         own = self.addresses.own
         if self.is_leader and own is not None:
             return Address(own.host, own.port)
@@ -202,12 +202,12 @@ class RaftNode:
 
     @property
     def is_stranger(self) -> bool:
-        """Whether the voters belong to another cluster, as far as one of them said."""
+        """True if a voter has responded that it belongs to another cluster."""
         return self._peers.is_stranger
 
     @property
     def kraft_version(self) -> int:
-        """As far as it is committed."""
+        """The committed level of kraft.version."""
         return self.core.voters_at(self._applied - 1)[0]
 
     @property
@@ -230,15 +230,15 @@ class RaftNode:
         except OSError as error:
             if not passes(error):
                 self._process.halt(f"the metadata log cannot be written: {error}")
-            # It has been cut back, so nothing has happened.
-            why = "No room is left for metadata." if is_full(error) else f"Metadata: {error.strerror}."
+            # The log has been cut back, so nothing has changed.
+            why = "The controller's disk is full." if is_full(error) else f"Metadata: {error.strerror}."
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         self._waiting.append((self.end_offset, self.core.epoch, future))
         self._write(None)
         return future
 
     async def settled(self) -> None:
-        """Until what is appended is committed; NOT_CONTROLLER if leadership is lost before."""
+        """Returns when all appended records are committed; raises NOT_CONTROLLER if leadership is lost before."""
         if self._waiting:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append((self.end_offset, self.core.epoch, future))
@@ -270,13 +270,13 @@ class RaftNode:
             self._arm()
 
     def request(self, event_of: Callable[[asyncio.Future[Any]], Event]) -> asyncio.Future[Any]:
-        """Steps with an event that carries the future of its response as its token."""
+        """Steps with an event whose token is the future of its response."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.step(event_of(future))
         return future
 
     def fetch_expired(self, token: object) -> None:
-        """Also of a node that has stopped: a fetch that waits is answered as soon as its time is up."""
+        """Ends a fetch whose time is up, also on a node that has stopped."""
         self._do(self.core.step(m.FetchWaitExpired(token=token), self._clock.monotonic()))
 
     def _do(self, effects: list[Effect]) -> None:
@@ -357,7 +357,7 @@ class RaftNode:
     # Writing
 
     def _write(self, effect: Effect | _FetchedSnapshot | None) -> None:
-        """None stands for records that are in the page cache and have to be synced."""
+        """Queues a write; None stands for records in the page cache that have to be synced."""
         self._writes.append(effect)
         if self._writer is None:
             self._writer = asyncio.get_running_loop().create_task(self._write_all())
@@ -377,7 +377,7 @@ class RaftNode:
 
     async def _sync(self, work: Callable[..., None], *values: object) -> None:
         try:
-            # A file that could not be opened has asked the device for nothing yet.
+            # If a file could not be opened, nothing was synced yet.
             await self._disk_retry.run(lambda: self._workers.run(work, *values), lacks_files)
         except OSError as error:
             self._process.halt(f"the metadata log cannot be synced: {error}")
@@ -397,7 +397,7 @@ class RaftNode:
                 self.store.truncate(effect.offset)
             except OSError as error:
                 if not passes(error):
-                    raise  # otherwise it is cut, and its epochs are written before the next append
+                    raise  # otherwise it is truncated, and its epochs are written before the next append
             self.addresses.voters_changed()
         elif isinstance(effect, _FetchedSnapshot):
             await self._disk_retry.run(lambda: self._workers.run(self.store.write_snapshot, *effect))
@@ -435,7 +435,7 @@ class RaftNode:
     # Snapshots
 
     async def make_snapshot(self, records: list[Message], end_offset: int) -> None:
-        """Of an image that has everything committed before `end_offset`; the log before it is dropped."""
+        """Writes a snapshot of an image with all committed records before `end_offset`, and drops the log before it."""
         known = self.store.snapshot
         if end_offset <= (0 if known is None else known.offset):
             return  # nothing is committed since
@@ -446,7 +446,7 @@ class RaftNode:
         self._adopt(snapshot)
 
     def _adopt(self, snapshot: OffsetAndEpoch) -> bool:
-        """Whether it counts now. If it or a later one has come while this was written, that one stays."""
+        """Adopts a written snapshot; returns False if the same or a later one has come meanwhile, which stays."""
         known = self.store.snapshot
         if known is not None and known >= snapshot:
             if known != snapshot:
@@ -456,23 +456,23 @@ class RaftNode:
         self.step(m.SnapshotWritten(snapshot=snapshot, log_start=self.store.start_offset))
         return True
 
-    async def _fetch_snapshot(self, effect: m.FetchSnapshot, asker: Role) -> None:
-        assert isinstance(asker, Follower)
+    async def _fetch_snapshot(self, effect: m.FetchSnapshot, role: Role) -> None:
+        assert isinstance(role, Follower)
         contents = None
         try:
-            contents = await self._peers.download(effect, lambda: self.core.role is asker)
+            contents = await self._peers.download(effect, lambda: self.core.role is role)
         except (OSError, KafkaError) as error:
             self.events.warn("snapshot not fetched", error=error)
             await asyncio.sleep(_FETCH_RETRY_S)
-        if self.core.role is not asker:
-            return  # the next leader, or this one if it is found again, says again what there is to fetch
+        if self.core.role is not role:
+            return  # the next leader, or this one if it is found again, names a snapshot again
         if contents is not None:
             self._write(_FetchedSnapshot(effect.snapshot, contents))
         else:
             self.step(m.SnapshotFetchFailed(leader_id=effect.leader_id, epoch=effect.epoch))
 
     def _snapshot_fetched(self, fetched: _FetchedSnapshot) -> None:
-        """It is on the device; a node that stops meanwhile finds it at its next start."""
+        """Adopts a snapshot that is synced; a node that stops meanwhile finds it at its next start."""
         if self.is_stopped or not self._adopt(fetched.snapshot):
             return
         version, voters = voters_of_snapshot(fetched.contents)

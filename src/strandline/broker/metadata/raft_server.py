@@ -1,4 +1,4 @@
-"""The responses of a quorum node to the others, as Kafka's messages; the core decides them."""
+"""The responses of a quorum node to the others, as Kafka's messages. The core decides them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Topic(Protocol[P_co]):
 
 
 def _metadata_partition(topics: tuple[_Topic[P_co], ...]) -> P_co:
-    """The one partition that these requests are about; as in Kafka, any other makes a request invalid."""
+    """Returns the partition of the metadata log; as in Kafka, any other partition makes a request invalid."""
     if len(topics) == 1 and len(topics[0].partitions) == 1:
         partition = topics[0].partitions[0]
         if (topics[0].topic_name, partition.partition_index) == (METADATA_TOPIC, 0):
@@ -51,7 +51,7 @@ def check_cluster(quorum: RaftNode, cluster_id: str | None) -> None:
 
 
 def leader_endpoints(quorum: RaftNode, cls: Callable[..., E]) -> tuple[E, ...]:
-    """The address of the leader whose id the response has: an observer knows nobody at first."""
+    """Returns the address of the leader whose id is in the response: an observer knows no address at first."""
     address = quorum.leader_address
     return () if address is None else (cls(node_id=quorum.leader_id, host=address.host, port=address.port),)
 
@@ -162,7 +162,7 @@ async def handle_end_epoch(
 
 
 async def handle_fetch(quorum: RaftNode, request: fetch.FetchRequest) -> fetch.FetchResponse:
-    """A replica of the metadata log pulls."""
+    """Responds to a fetch of a replica of the metadata log."""
     try:
         check_cluster(quorum, request.cluster_id)
         if not request.topics or request.topics[0].topic_id != METADATA_TOPIC_ID:
@@ -224,7 +224,7 @@ def _fetched(quorum: RaftNode, response: m.RespondToFetch) -> fetch.PartitionDat
             end_offset=response.snapshot.offset, epoch=response.snapshot.epoch
         )
     elif response.offset >= 0 and response.offset < quorum.core.log_end:
-        # Records that are not synced here are not sent: if they are lost the follower must not have them.
+        # Records that are not synced here are not sent: if they are lost, the follower must not have them.
         slice_ = quorum.store.read(response.offset, quorum.core.log_end, _FETCH_BYTES_MAX)
         data.records = slice_.file.read_at(slice_.position, slice_.size) if slice_ is not None else b""
     return data

@@ -1,4 +1,4 @@
-"""The shell of the metadata quorum as its parts see it."""
+"""The interface of the metadata quorum's shell for its parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RaftShell(Protocol):
 
     @property
     def core(self) -> Quorum:
-        """For reading: it changes only by `step`."""
+        """The core, for reading: it changes only by `step`."""
 
     @property
     def cluster_id(self) -> str: ...

@@ -31,7 +31,7 @@ def _endpoints(listeners: Iterable[VoterListener]) -> tuple[Endpoint, ...]:
 
 
 def _flaw(quorum: RaftNode, cluster_id: str | None, key: ReplicaKey) -> tuple[ErrorCode, str] | None:
-    """The error of a request that every node refuses, or None."""
+    """Returns the error of a request that every node refuses, or None."""
     if cluster_id is not None and cluster_id != quorum.cluster_id:
         return (
             ErrorCode.INCONSISTENT_CLUSTER_ID,

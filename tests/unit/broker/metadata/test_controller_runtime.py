@@ -59,7 +59,7 @@ async def test_a_cluster_that_could_not_begin_begins_later(world: World) -> None
     disk_of(world).room = 0
     runtime._activate()
     async with asyncio.timeout(60):
-        while not world.said("the cluster has not begun"):
+        while not world.said("the first records of the cluster could not be written"):
             await asyncio.sleep(0)
         assert not runtime.state.image.features
         disk_of(world).room = None
