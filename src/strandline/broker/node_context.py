@@ -1,6 +1,6 @@
 """The facts and ports that the parts of a node have in common.
 
-Nothing here has parts of the node behind it: whatever else a part needs, it is given by name.
+Nothing here is a part of the node: a part gets its other collaborators by name.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from strandline.telemetry.topic_metrics import AllTopicsMetrics
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
     node_id: int
-    config: BrokerConfig  # as the node was started with
-    configs: DynamicConfigs  # as they are now
+    config: BrokerConfig  # of the node's start
+    configs: DynamicConfigs  # the present ones
     image: ClusterImage
     clock: Clock
     random: Random
@@ -38,18 +38,18 @@ class NodeContext:
     workers: Workers
     disk: Disk
     network: Network
-    # The same with the encryption and the login that the other nodes' listeners ask for.
+    # The same network with the encryption and the login that the listeners of other nodes need.
     network_to_brokers: Network
     network_to_controllers: Network
     web: Web | None = None
 
     def topic_name(self, topic_id: bytes) -> str:
-        """The name of the topic with this id; empty if there is none."""
+        """Returns the name of the topic with this id; an empty text if there is none."""
         topic = self.image.topics_by_id.get(topic_id)
         return "" if topic is None else topic.name
 
     def int_config(self, key: str) -> int:
-        """The present value of a setting that may change while the node runs."""
+        """Returns the present value of a setting that may change while the node runs."""
         value = self.configs.broker_value(key)
         assert isinstance(value, int)
         return value

@@ -1,4 +1,4 @@
-"""Clients of other nodes: one connection to each, made when needed, made again when lost."""
+"""Clients of other nodes: one connection to each, which is opened on its first use and again when it is lost."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class NodeClient:
         self.on_lost: Callable[[], None] | None = None
 
     async def call(self, message: Request, version: int, seconds: float) -> Any:
-        """The response; ChannelClosed, OSError or TimeoutError if there is none."""
+        """Returns the response; raises ChannelClosed, OSError or TimeoutError if there is none."""
         channel = self._channel
         if channel is None or not channel.is_open:
             channel = await self._open()
         response = channel.request(message, version)
-        # A timer of its own: `within` costs as much as the request.
+        # This has a timer of its own, because `within` takes as long as the request.
         timer = asyncio.get_running_loop().call_later(seconds, _time_out, response)
         try:
             return await response
         except TimeoutError:
-            # Nothing after this request would be responded to either: the next one tries a new connection.
+            # Later requests would not get a response either: the next one tries a new connection.
             channel.close()
             raise
         finally:
             timer.cancel()
 
     def nudge(self) -> None:
-        """Ends a long poll that waits at the other side: see rule 2 of `server.connection`."""
+        """Ends a long poll that waits on the other node: see rule 2 of `server.connection`."""
         if self._channel is not None and self._channel.is_open:
             self._channel.request(ApiVersionsRequest(), 0).add_done_callback(_ignore)
 
@@ -74,7 +74,7 @@ class NodeClient:
             if self._is_closed:
                 raise ChannelClosed("the connection is no longer wanted")
         except (Exception, asyncio.CancelledError):
-            channel.close()  # it may have been connected just before the waiting ended
+            channel.close()  # it may have been connected just before the wait ended
             raise
         finally:
             self._connecting.set_result(None)
@@ -112,7 +112,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class NodeClients(Generic[K]):
-    """Clients of other nodes by a key of the caller's choice. A node whose address has changed gets a new client."""
+    """Clients of other nodes by a key of the caller. A node whose address has changed gets a new client."""
 
     def __init__(self, network: Network, client_id: str) -> None:
         self._network = network
@@ -120,7 +120,7 @@ class NodeClients(Generic[K]):
         self._clients: dict[K, NodeClient] = {}
 
     def at(self, key: K, host: str, port: int) -> NodeClient:
-        """The client for this key at this address."""
+        """Returns the client for this key at this address."""
         client = self._clients.get(key)
         if client is not None and (client.host, client.port) == (host, port):
             return client
@@ -142,7 +142,7 @@ class NodeClients(Generic[K]):
 
 
 class BrokerClients:
-    """Clients of the other brokers, on the listener that brokers speak to each other on."""
+    """Clients of the other brokers, on the inter-broker listener."""
 
     def __init__(self, node: NodeContext, purpose: str) -> None:
         self._image = node.image
@@ -150,7 +150,7 @@ class BrokerClients:
         self._clients: NodeClients[int] = NodeClients(node.network_to_brokers, f"{purpose}-{node.node_id}")
 
     async def call(self, node_id: int, request: Request, version: int, seconds: float) -> Any:
-        """The response; ChannelClosed, OSError or TimeoutError if there is none."""
+        """Returns the response; raises ChannelClosed, OSError or TimeoutError if there is none."""
         endpoint = inter_broker_endpoint(self._image, node_id, self._listener)
         return await self._clients.at(node_id, endpoint.host, endpoint.port).call(request, version, seconds)
 
@@ -159,7 +159,7 @@ class BrokerClients:
 
 
 def inter_broker_endpoint(image: ClusterImage, node_id: int, listener: str) -> BrokerEndpoint:
-    """The address of a broker on this listener; raises ConnectionError if it has none."""
+    """Returns the address of a broker on this listener; raises ConnectionError if it has none."""
     state = image.brokers.get(node_id)
     endpoint = None if state is None else state.endpoint(listener)
     if endpoint is None:
@@ -168,10 +168,11 @@ def inter_broker_endpoint(image: ClusterImage, node_id: int, listener: str) -> B
 
 
 async def is_gone(network: Network, host: str, port: int, seconds: float) -> bool:
-    """Whether nobody listens there any more. A silent host is not gone, only unreachable for the moment.
+    """Returns True if the address refuses connections. A host that does not respond is not gone, only unreachable for
+    the moment.
 
-    A process that is being killed loses its connections one by one, its listening socket perhaps last: so a connection
-    that is accepted counts only once a request on it is answered, and one that breaks is tried again.
+    A process that is being killed loses its connections one by one, its listening socket perhaps last. So an accepted
+    connection proves life only once a request on it has a response, and one that breaks is tried again.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     while (left := deadline - asyncio.get_running_loop().time()) > 0:

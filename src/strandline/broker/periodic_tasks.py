@@ -1,4 +1,4 @@
-"""Jobs that a node does every so often, each in a loop with its own interval."""
+"""Periodic jobs of a node, each in a loop with its own interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from strandline.broker.node_context import NodeContext
 
 NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
-# What an operating system's timer takes is bounded.
+# The timers of operating systems have a maximum.
 _SLEEP_S_MAX: Final = 86_400.0
 
 Job = Callable[[], Awaitable[None]]

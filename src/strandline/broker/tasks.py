@@ -1,4 +1,4 @@
-"""Background tasks in an order that is always the same: asyncio's own groups keep sets, whose order is chance."""
+"""Background tasks in a fixed order. The task groups of asyncio have sets, whose order is random."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class TaskScope:
-    """Tasks that end with their owner. A task that raises calls `on_failure`; the others go on."""
+    """Tasks that end with their owner. An error in a task calls `on_failure`; the others go on."""
 
     def __init__(self, on_failure: Callable[[BaseException], None]) -> None:
         self._on_failure = on_failure
@@ -18,7 +18,7 @@ class TaskScope:
     def start(
         self, work: Coroutine[Any, Any, Any], awaits: Coroutine[Any, Any, Any] | None = None
     ) -> asyncio.Task[Any]:
-        """Starts a task. `awaits` is a coroutine that `work` was given to await: it is closed if that never happens."""
+        """Starts a task. `awaits` is a coroutine that `work` awaits: it is closed if `work` never starts."""
         number = self._next
         self._next += 1
         task = asyncio.get_running_loop().create_task(work)
@@ -29,12 +29,12 @@ class TaskScope:
     def _ended(self, number: int, task: asyncio.Task[Any], awaits: Coroutine[Any, Any, Any] | None) -> None:
         self._tasks.pop(number, None)
         if awaits is not None:
-            awaits.close()  # a task that is cancelled before its first step has awaited nothing
+            awaits.close()  # a task that is cancelled before its first step has not awaited it
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(error)
 
     async def close(self) -> None:
-        """Cancels what is left, in order, and waits for it."""
+        """Cancels the remaining tasks, in order, and waits for them."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

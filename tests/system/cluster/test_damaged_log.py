@@ -1,4 +1,4 @@
-"""Bytes of a leader's log change on its disk: another replica leads, and the damaged one is fetched anew."""
+"""Bytes of a leader's log change on its disk: another replica leads, and the damaged one is fetched again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_leader_with_a_damaged_log_is_replaced_and_healed(cluster: Cluster) ->
     until_in_sync(cluster, TOPIC, [1, 2, 3])
     eventually(lambda: content(leader) == content(cluster.node(2)) == content(cluster.node(3)))
     assert content(leader) != damaged
-    assert told(cluster, "a damaged log is fetched anew") == 1
+    assert told(cluster, "a damaged log is fetched again") == 1
 
     # It can lead again.
     assert write(cluster.node(shown(cluster, TOPIC).leader), TOPIC, ["after"]) == (NONE, len(RECORDS))

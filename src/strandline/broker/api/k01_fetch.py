@@ -302,7 +302,7 @@ def _read_all(
             must_answer = True
         except DamagedSegment as error:
             assert replica is not None
-            read.error_code = services.corrupt_replicas.found(replica, error).code
+            read.error_code = services.corrupt_replicas.report(replica, error).code
             must_answer = True
         if read.records is not None:
             total += read.records.size
@@ -310,7 +310,7 @@ def _read_all(
         must_answer = must_answer or read.preferred >= 0 or read.diverging is not None
         is_behind = is_behind or _is_behind(read)
         # A follower gets a new log start at once.
-        must_answer = must_answer or (follower >= 0 and 0 <= partition.told_log_start < read.log_start)
+        must_answer = must_answer or (follower >= 0 and 0 <= partition.sent_log_start < read.log_start)
         if read.error_code == ErrorCode.KAFKA_STORAGE_ERROR and context.api_version < _STORAGE_ERROR_FROM:
             read.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # from which these clients can recover
         reads.append(read)
@@ -325,10 +325,10 @@ def _is_at_rest(partition: SessionPartition, replica: Replica, follower: int) ->
     return (
         isinstance(role, PartitionLeader)
         and partition.fetch_offset == log.log_end_offset
-        and partition.told_high_watermark == role.high_watermark
+        and partition.sent_high_watermark == role.high_watermark
         and partition.known_high_watermark >= role.high_watermark
         and partition.current_leader_epoch == role.epoch
-        and partition.told_log_start == log.log_start_offset
+        and partition.sent_log_start == log.log_start_offset
         and role.has_follower(follower)
         and replica.directory.offline_because is None
         and _diverging_point(log, partition) is None
@@ -427,8 +427,8 @@ def _encode(
         if fetch.is_incremental and not _is_news(read):
             continue
         partition = read.partition
-        partition.told_high_watermark = read.high_watermark
-        partition.told_log_start = read.log_start
+        partition.sent_high_watermark = read.high_watermark
+        partition.sent_log_start = read.log_start
         if read.records is not None:
             if session is not None:
                 session.gave_records(partition)
@@ -483,8 +483,8 @@ def _is_news(read: Read) -> bool:
         or read.error_code != ErrorCode.NONE
         or read.diverging is not None
         or read.preferred >= 0
-        or read.high_watermark != read.partition.told_high_watermark
-        or read.log_start != read.partition.told_log_start
+        or read.high_watermark != read.partition.sent_high_watermark
+        or read.log_start != read.partition.sent_log_start
         # A follower that was sent a value and names another has not taken it over, for example after an error.
         or _is_behind(read)
     )

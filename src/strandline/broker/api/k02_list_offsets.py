@@ -91,7 +91,7 @@ def _partition_response(
     except OSError as error:
         raise services.replicas.disk_error(replica.directory, error) from error
     except DamagedSegment as error:
-        raise services.corrupt_replicas.found(replica, error) from error
+        raise services.corrupt_replicas.report(replica, error) from error
     if found is None or timestamp == LATEST:
         _check_end_is_known(replica, request, context.api_version)
     if found is None:

@@ -224,7 +224,7 @@ class CoordinatorShards(ABC, Generic[R]):
         if isinstance(error, OSError):
             return self._replicas.disk_error(replica.directory, error)
         if isinstance(error, DamagedSegment):
-            return self._corrupt_replicas.found(replica, error)
+            return self._corrupt_replicas.report(replica, error)
         return KafkaError(
             ErrorCode.CORRUPT_MESSAGE, f"{replica.partition} has a record that cannot be read: {error}"
         )

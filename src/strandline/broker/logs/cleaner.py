@@ -159,7 +159,7 @@ class Cleaner:
     def _cannot_be_read(self, replica: Replica, error: Exception) -> None:
         self._unreadable[replica.partition, replica.topic_id] = replica.log.cuts
         if isinstance(error, DamagedSegment):
-            self._corrupt_replicas.found(replica, error)
+            self._corrupt_replicas.report(replica, error)
         self._node.events.error("log cannot be compacted", partition=replica.partition, error=error)
 
     async def clean(self, replica: Replica, extent: Extent) -> bool:

@@ -134,7 +134,7 @@ class Scrubber:
                 if segment in replica.log.segments:
                     self._node.counters.add("scrub_findings", 1)
                     state.note(part.damage)
-                    self._corrupt_replicas.found(replica, part.damage)
+                    self._corrupt_replicas.report(replica, part.damage)
                 return False
             await asyncio.sleep(max(read, 1) / self._node.int_config(_RATE))
         return True

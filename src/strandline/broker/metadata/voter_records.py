@@ -16,7 +16,8 @@ _RECORD_VERSION: Final = 0
 
 
 def voter_records(voters: VoterSet, version: int | None) -> list[tuple[int, bytes]]:
-    """Kinds and contents of the records: the level of kraft.version, where one is given, and the set."""
+    """Returns kinds and contents of the records: the level of kraft.version unless it is None, and the set of
+    voters."""
     records = []
     if version is not None:
         level = control.KRaftVersionRecord(version=_RECORD_VERSION, k_raft_version=version)
@@ -50,9 +51,9 @@ def _as_voter(data: control.VoterData) -> Voter:
 
 
 def voters_in(data: bytes) -> Iterator[VotersAppended]:
-    """The sets of voters in record batches, each with the level of kraft.version that stands before it, if one does.
+    """Yields the sets of voters in record batches, each with the level of kraft.version before it, if there is one.
 
-    Whoever raises the level writes the voters after it in the same batch: so does Kafka.
+    A node that raises the level writes the voters after it in the same batch, as Kafka does.
     """
     for position, header in headers_in(data):
         if not header.is_control:

@@ -1,7 +1,8 @@
-"""Keeps the set of voters true: a voter tells its leader new endpoints, a controller joins by itself if it may.
+"""Keeps the set of voters up to date: a voter sends its new endpoints to the leader, a controller joins if it may.
 
-The leader asks whoever is to be added what it supports before it is (KIP-853); a controller with
-`controller.quorum.auto.join.enable` asks to be added, and first that an older disk under its id be removed (KIP-1186).
+Before it adds a node, the leader asks the node for the versions it supports (KIP-853). A controller with
+`controller.quorum.auto.join.enable` requests to be added, and first that an older disk under its id is removed
+(KIP-1186).
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ class VoterUpkeep:
         self._joins_by_itself = joins_by_itself
 
     def start(self) -> None:
-        """Nothing to do on a broker, which is never a voter."""
+        """Starts the upkeep, which does nothing on a broker."""
         if self._shell.core.own_voter.endpoints:
             self._shell.tasks.start(self._run())
 
     async def check(self, voter: Voter) -> None:
-        """Which levels of kraft.version a node supports that is to be added."""
+        """Asks a node that is to be added which levels of kraft.version it supports."""
         version_range = None
         address = self._shell.addresses.of_voter(voter)
-        assert address is not None, "a voter without endpoints is refused"
+        assert address is not None, "a voter without endpoints is refused before"
         peer = NodeClient(self._network, "quorum-check", *address)
         try:
             request = ApiVersionsRequest(client_software_name="strandline", client_software_version="1")

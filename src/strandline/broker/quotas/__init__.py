@@ -1,1 +1,1 @@
-"""How much clients may use: bytes, time of the loop, changes of topics, new connections."""
+"""Quotas of clients: bytes, time of the loop, changes of topics, new connections."""

@@ -1,10 +1,11 @@
-"""Quotas of clients at work: a client over its quota is told so, and nothing is read from it for a time (KIP-124, 219).
+"""Enforces quotas of clients: the response of a client over its quota says so, and its connection is muted (KIP-124,
+219).
 
 1. `producer_byte_rate` counts the bytes of Produce requests, `consumer_byte_rate` those of responses to consumers.
-2. `request_percentage` counts the time in which this broker's loop works for a client's requests; 100 is all of it.
-   Requests of other nodes do not count.
+2. `request_percentage` counts the time in which this broker's loop works for a client's requests; 100 is the whole
+   loop. Requests of other nodes do not count.
 3. The response is sent at once, with `throttle_time_ms`; then the connection is muted. A forwarded request is throttled
-   by what the controller says, if that is more.
+   for the controller's time, if that is longer.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Body = Sequence[Buffer | Slice]
 
 
 class ThrottledRequest(Protocol):
-    """A request whose response is about to leave: a `RequestContext`."""
+    """A request whose response is about to be sent: a `RequestContext`."""
 
     api_key: int
     api_version: int
@@ -68,7 +69,7 @@ class ClientQuotas:
         self.consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
         self.requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
         self._places: dict[tuple[int, int], int | None] = {}
-        # False while there is no quota for clients: then nothing here is called.
+        # False while there are no quotas of clients: then nothing here is called.
         self.is_active = False
 
     def follow(self) -> None:
@@ -78,15 +79,16 @@ class ClientQuotas:
         )
 
     def fetch_bytes_max(self, context: ThrottledRequest) -> int | None:
-        """The most that a consumer may have at a time: what its quota allows in the window; None without a quota."""
+        """Returns the most bytes of one response to a consumer, which its quota allows in the window; None without a
+        quota."""
         client_id = getattr(context, "quota_client_id", "")
         limit = self.consumers.of(context.connection.principal.name, client_id)
         return None if limit is None else max(int(limit.rate * self._width_s * (self._samples - 1)), 1)
 
     def throttled(self, context: ThrottledRequest, response: Body | None) -> Body | None:
-        """The response with the time for which its client is throttled, if it is; then the connection is muted."""
+        """Returns the response with the time for which its client is throttled, and mutes the connection, if it is."""
         if context.connection.is_controller_listener or not hasattr(context, "quota_client_id"):
-            return response  # of another node, or from before there were quotas
+            return response  # a request of another node, or from before there were quotas
         throttle_s = self._record(context, response)
         if response is None:
             if throttle_s > 0:
@@ -105,13 +107,13 @@ class ClientQuotas:
             return response
         context.connection.mute(throttle_ms / 1000)
         if bytes(head[at : at + 4]) != _UNTHROTTLED and place < 0:
-            return response  # tagged fields stand at the end: it is muted without being told
+            return response  # tagged fields stand at the end: it is muted without the time
         patched = bytearray(head)
         _INT32.pack_into(patched, at, throttle_ms)
         return (patched, *response[1:])
 
     def _record(self, context: ThrottledRequest, response: Body | None) -> float:
-        """Counts what a request has used; how long its client is to be throttled."""
+        """Counts the use of a request; returns how long its client is to be throttled."""
         user, client_id, key = context.connection.principal.name, context.quota_client_id, context.api_key
         now = self._clock.monotonic()
         throttle_s = 0.0
@@ -119,7 +121,7 @@ class ClientQuotas:
             throttle_s = _used(self.producers.of(user, client_id), len(context.body), now)
         elif key == _FETCH:
             if context.times.followers is None:
-                return 0.0  # these times are of followers
+                return 0.0  # these are requests of followers
             if response is not None:
                 throttle_s = _used(self.consumers.of(user, client_id), _size_of(response), now)
         if response is None or self._is_exempt(key):
@@ -133,7 +135,7 @@ class ClientQuotas:
         return requirement is not None and requirement.operation == AclOperation.CLUSTER_ACTION
 
     def _place(self, api_key: int, version: int) -> int | None:
-        """Where `throttle_time_ms` stands in a response, from the end if that is negative; None where it has none."""
+        """Returns the position of `throttle_time_ms` in a response, from the end if negative; None if there is none."""
         if (api_key, version) not in self._places:
             self._places[api_key, version] = throttle_time_place(api_key, version)
         return self._places[api_key, version]
@@ -154,7 +156,7 @@ def _size_of(response: Body) -> int:
 
 
 def throttle_time_place(api_key: int, version: int) -> int | None:
-    """The place of `throttle_time_ms` in the bytes of a response, if it does not depend on its contents."""
+    """Returns the position of `throttle_time_ms` in the bytes of a response, if it does not depend on its contents."""
     known = API_INDEX[api_key]
     module = import_module(f"strandline.wire.api.{known.module}")
     cls = getattr(module, f"{known.name}Response")
@@ -166,7 +168,7 @@ def throttle_time_place(api_key: int, version: int) -> int | None:
     if all(field.type.size for field in fields[:number]):
         place: int = sum(field.type.size for field in fields[:number])
         return place
-    # Of those with tagged fields, which would come after it, only Produce: it has them with some errors.
+    # Among the APIs with tagged fields after it, only Produce has such fields, with some errors.
     has_tagged = any(version in field.tagged for field in cls.FIELDS)
     if number == len(fields) - 1 and (not has_tagged or api_key == _PRODUCE):
         return -5 if version in cls.FLEXIBLE else -4

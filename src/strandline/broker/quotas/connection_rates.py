@@ -1,8 +1,8 @@
-"""How fast connections may come: `max.connection.creation.rate` of broker and listener, and quotas of addresses.
+"""Rates of new connections: `max.connection.creation.rate` of broker and listener, and quotas of addresses.
 
 A connection over the rate of the broker or its listener is served later. One over the quota of its address
-(`connection_creation_rate`, KIP-612) is closed, after as long as it takes until another would be in time: a client that
-tries again at once is slowed down.
+(`connection_creation_rate`, KIP-612) is closed, but only when another would be within the quota: this slows down a
+client that tries again at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strandline.controller.client_quotas import CONNECTION_CREATION_RATE, IP
 
 _RATE_KEY: Final = "max.connection.creation.rate"
 _UNLIMITED: Final = 2**31 - 1
-# A connection waits at most for this long: Kafka's acceptor sleeps for no longer than a window either.
+# The longest wait of a connection: Kafka's acceptor sleeps for no longer than a window either.
 _DELAY_S_MAX: Final = 1.0
 _ADDRESSES_MAX: Final = 10_000
 # Kafka's `metrics.sample.window.ms` and `metrics.num.samples`.
@@ -25,7 +25,7 @@ _MEAN: Final = (30.0, 2)
 
 
 class Admission(NamedTuple):
-    """How long a new connection waits, and whether it is closed then."""
+    """The wait of a new connection, and whether it is closed after it."""
 
     delay_s: float
     is_refused: bool
@@ -41,9 +41,10 @@ class ConnectionRates:
         self._new_window = partial(
             RateWindow, float(config.int("quota.window.size.seconds")), config.int("quota.window.num")
         )
-        self._by_place: dict[str, RateWindow] = {}  # by the name of the listener; of all of them, empty
+        self._by_place: dict[str, RateWindow] = {}  # by name of the listener; the empty name is for all
         self._by_address: dict[str, RateWindow] = {}
-        # By listener, in seconds: how long connections waited for its rate or the broker's, and for their address's.
+        # Seconds by listener: how long connections waited for its rate or the broker's, and for the quota of their
+        # address.
         self.delays: dict[str, MeanWindow] = {}
         self.address_delays: dict[str, MeanWindow] = {}
 
@@ -86,5 +87,5 @@ class ConnectionRates:
         window.record(1, now)
         throttle_s = window.throttle_s(rate, now)
         if throttle_s > 0:
-            window.record(-1, now)  # it is not served, and does not count
+            window.record(-1, now)  # it is not served, so it does not count
         return throttle_s

@@ -1,4 +1,4 @@
-"""Which quota a client has: the most specific one that there is for its user and its client id."""
+"""The quota of a client: the most specific one for its user and its client id."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from strandline.controller.client_quotas import CLIENT_ID, USER
 from strandline.controller.image import ClusterImage, QuotaKey
 
 W = TypeVar("W")
-# Users and client ids that are known at a time; client ids come from clients, who can make up as many as they like.
+# The number of users and client ids that are remembered: clients choose client ids, as many as they like.
 _KNOWN_MAX: Final = 10_000
-# Kafka's `metrics.sample.window.ms` and `metrics.num.samples`: over which throttle times are averaged.
+# Kafka's `metrics.sample.window.ms` and `metrics.num.samples`, over which throttle times are averaged.
 _MEAN_WINDOW_S: Final = 30.0
 _MEAN_SAMPLES: Final = 2
 
 
 def entities_of(user: str, client_id: str) -> Iterator[QuotaKey]:
-    """The entities whose quota may hold for a client, the most specific first: Kafka's order."""
+    """Yields the entities whose quota may apply to a client, the most specific first, in Kafka's order."""
     for user_name in (user, None):
         for client_name in (client_id, None):
             yield ((CLIENT_ID, client_name), (USER, user_name))
@@ -28,12 +28,12 @@ def entities_of(user: str, client_id: str) -> Iterator[QuotaKey]:
 
 
 class QuotaLimit(Generic[W]):
-    """A quota, what has been used of it by all who share it, and for how long they were throttled, in seconds."""
+    """A quota, its use by all clients that share it, and the seconds for which they were throttled."""
 
     __slots__ = ("rate", "shared", "throttle_times", "window")
 
     def __init__(self, rate: float, shared: tuple[str, str], window: W, throttle_times: MeanWindow) -> None:
-        """`shared` has the user and the client id of those who share it, and an empty name for what may differ."""
+        """`shared` has the user and the client id of the clients that share it; an empty name stands for all."""
         self.rate = rate
         self.shared = shared
         self.window = window
@@ -48,21 +48,21 @@ class QuotaLimits(Generic[W]):
         self._key = key
         self._new_window = new_window
         self._version = -1
-        self._found: dict[tuple[str, str], QuotaLimit[W] | None] = {}
-        # Those that share a quota by a user alone, or by a client id alone, have the other name empty.
+        self._limits: dict[tuple[str, str], QuotaLimit[W] | None] = {}
+        # For a quota that is shared by user alone, or by client id alone, the other name is empty.
         self._windows: dict[tuple[str, str], tuple[W, MeanWindow]] = {}
 
     def of(self, user: str, client_id: str) -> QuotaLimit[W] | None:
-        """The limit of a client; None if it has none."""
+        """Returns the limit of a client; None if it has none."""
         if self._version != self._image.quotas_version:
             self._version = self._image.quotas_version
-            self._found = {}
+            self._limits = {}
         try:
-            return self._found[user, client_id]
+            return self._limits[user, client_id]
         except KeyError:
-            if len(self._found) >= _KNOWN_MAX:
-                self._found = {}
-            limit = self._found[user, client_id] = self._find(user, client_id)
+            if len(self._limits) >= _KNOWN_MAX:
+                self._limits = {}
+            limit = self._limits[user, client_id] = self._find(user, client_id)
             return limit
 
     def _find(self, user: str, client_id: str) -> QuotaLimit[W] | None:
@@ -76,8 +76,8 @@ class QuotaLimits(Generic[W]):
         return None
 
     def in_use(self) -> Iterable[QuotaLimit[W]]:
-        """The limits of clients that have been here, each once."""
-        return {limit.shared: limit for limit in self._found.values() if limit is not None}.values()
+        """Returns the limits of clients that have sent requests, each once."""
+        return {limit.shared: limit for limit in self._limits.values() if limit is not None}.values()
 
     def _window(self, shared: tuple[str, str]) -> tuple[W, MeanWindow]:
         windows = self._windows.get(shared)

@@ -1,7 +1,7 @@
-"""`controller_mutation_rate`: how many partitions a client may have created and deleted in a second (KIP-599).
+"""`controller_mutation_rate`: the number of partitions that a client may create and delete per second (KIP-599).
 
-The controller counts. Clients of versions that know THROTTLING_QUOTA_EXCEEDED get it for the topics that come after the
-quota is used up; those before are told afterwards how long they are throttled. What fails for other reasons counts too.
+The controller counts. In versions with THROTTLING_QUOTA_EXCEEDED the topics of a request after the quota is used up get
+this error; in older versions the response only has the throttle time. Changes that fail for other reasons count too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from strandline.wire.api.k20_delete_topics import DeleteTopicsRequest, DeleteTop
 from strandline.wire.api.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from strandline.wire.schema import Request
 
-# The first version of each API that knows the error; and the arrays of topics in request and response.
+# The first version of each API with the error, and the arrays of topics in request and response.
 _STRICT_FROM: Final = {19: 6, 20: 5, 37: 3}
 _ARRAYS: Final = {19: ("topics", "topics"), 20: ("topics", "responses"), 37: ("topics", "results")}
 _TOPIC_IDS_FROM: Final = 6
@@ -39,7 +39,7 @@ class MutationQuota:
         self.limits = QuotaLimits(node.image, CONTROLLER_MUTATION_RATE, partial(TokenBucket, float(seconds)))
 
     def reduce(self, user: str, client_id: str, request: Request, version: int) -> Reduction | None:
-        """The part of a request that the quota has room for; None if the request has no quota."""
+        """Returns the part of a request that the quota allows; None if the request has no quota."""
         if not isinstance(request, CreateTopicsRequest | DeleteTopicsRequest | CreatePartitionsRequest):
             return None
         limit = self.limits.of(user, client_id)
@@ -51,7 +51,7 @@ class MutationQuota:
         if version < _STRICT_FROM[request.API_KEY]:
             for topic in getattr(request, name):
                 limit.window.spend(self._count(topic), limit.rate, self._clock.monotonic())
-            return Reduction(request, lambda response: self._told(limit, response))
+            return Reduction(request, lambda response: self._with_throttle_time(limit, response))
         reduction = without_denied(
             request,
             name,
@@ -62,7 +62,7 @@ class MutationQuota:
         if reduction is None:
             return None
         merge = reduction.merge
-        return Reduction(reduction.request, lambda response: self._told(limit, merge(response)))
+        return Reduction(reduction.request, lambda response: self._with_throttle_time(limit, merge(response)))
 
     def _takes(self, limit: QuotaLimit[TokenBucket], count: int) -> bool:
         now = self._clock.monotonic()
@@ -71,7 +71,7 @@ class MutationQuota:
         limit.window.spend(count, limit.rate, now)
         return True
 
-    def _told(self, limit: QuotaLimit[TokenBucket], response: Any) -> Any:
+    def _with_throttle_time(self, limit: QuotaLimit[TokenBucket], response: Any) -> Any:
         now = self._clock.monotonic()
         throttle_s = limit.window.throttle_s(limit.rate, now)
         if throttle_s > 0:
@@ -80,12 +80,12 @@ class MutationQuota:
         return response
 
     def _count(self, topic: CreatableTopic | CreatePartitionsTopic | DeleteTopicState | str) -> int:
-        """The partitions that would be created or deleted."""
+        """Returns the number of partitions that would be created or deleted."""
         if isinstance(topic, CreatableTopic):
             if topic.name in self._image.topics:
                 return 0
-            given = len(topic.assignments) or topic.num_partitions
-            return given if given > 0 else self._partitions_default
+            assignments = len(topic.assignments) or topic.num_partitions
+            return assignments if assignments > 0 else self._partitions_default
         known = self._known(topic)
         if known is None:
             return 0

@@ -1,1 +1,1 @@
-"""Replicas of partitions on this node: their logs and roles, fetching from leaders, in-sync sets, delayed responses."""
+"""Replicas of partitions on this node: logs and roles, fetching from leaders, in-sync sets, delayed responses."""

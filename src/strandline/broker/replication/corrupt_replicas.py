@@ -1,14 +1,15 @@
-"""Replicas whose logs are damaged: bytes on the disk are not those that were written.
+"""Replicas whose logs are damaged: bytes on the disk differ from those that were written.
 
-1. It is said once, with file and position.
-2. If another replica is in sync, the controller is told that this one is lost: it leaves the in-sync set, another
-   leads, and whoever reads is sent there (KAFKA_STORAGE_ERROR).
-3. Only when the image says that this replica is out, the segment with the damage and all behind it are removed. They
-   are fetched anew, and the replica joins the in-sync set as any that was away.
-4. If no other is in sync, the controller refuses, and the replica stays as it is: reading the damaged batch fails with
-   CORRUPT_MESSAGE, what is before and behind it can be read, and nothing is skipped unless a reader asks for that.
+1. The damage is logged once, with file and position.
+2. If another replica is in sync, this node reports to the controller that its replica is lost: it leaves the in-sync
+   set, another replica leads, and clients are sent there (KAFKA_STORAGE_ERROR).
+3. Only when this replica is out of the set in the image, the segment with the damage and all later ones are removed.
+   They are fetched again, and the replica joins the in-sync set like any that was away.
+4. If no other replica is in sync, the controller refuses, and the replica stays as it is: reading the damaged batch
+   fails with CORRUPT_MESSAGE, batches before and after it can be read, and none is skipped unless a consumer seeks past
+   it.
 
-A node that is stopped between 2 and 3 finds the damage again when it is next read.
+A node that is stopped between steps 2 and 3 finds the damage again at the next read.
 """
 
 from __future__ import annotations
@@ -44,27 +45,27 @@ class CorruptReplicas:
         self._replicas = replicas
         self._flusher = flusher
         self._assignments = assignments
-        # Set by the fetcher: how to stop and to begin fetching a replica.
+        # The fetcher sets these functions, which stop and begin fetching a replica.
         self.unfollow: Callable[[TopicPartition], None] = lambda partition: None
         self.follow: Callable[[Replica], None] = lambda replica: None
-        self._said: dict[TopicPartition, tuple[str, int]] = {}
+        self._logged: dict[TopicPartition, tuple[str, int]] = {}
         self._replacing: dict[TopicPartition, None] = {}
 
-    def found(self, replica: Replica, damage: DamagedSegment) -> KafkaError:
-        """Has the replica replaced if that is possible; what to answer whoever wanted to read it."""
+    def report(self, replica: Replica, damage: DamagedSegment) -> KafkaError:
+        """Has the replica replaced if that is possible; returns the error for the client that wanted to read it."""
         partition = replica.partition
         has_others = self._has_others(replica)
-        if self._said.get(partition) != (damage.path, damage.position):
-            self._said[partition] = (damage.path, damage.position)
+        if self._logged.get(partition) != (damage.path, damage.position):
+            self._logged[partition] = (damage.path, damage.position)
             self._node.events.error(
                 "a log is damaged",
                 partition=partition,
                 file=damage.path,
                 position=damage.position,
                 why=damage.why,
-                then="it is fetched anew"
+                then="it is fetched again"
                 if has_others
-                else "no other replica has it: that batch cannot be read",
+                else "no other replica is in sync: that batch cannot be read",
             )
         if not has_others:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE, str(damage))
@@ -74,11 +75,12 @@ class CorruptReplicas:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{damage}; another replica takes over.")
 
     def holds(self, replica: Replica) -> bool:
-        """Whether it must not be fetched yet: what is damaged has to go first."""
+        """Returns True if the replica must not be fetched yet, because its damaged segments have to be removed
+        first."""
         return replica.partition in self._replacing
 
     def _state(self, replica: Replica) -> PartitionState | None:
-        """The partition's state in the image, if the replica is still there."""
+        """Returns the partition's state in the image, if it still has the replica."""
         if self._replicas.get(*replica.partition) is not replica:
             return None
         return self._replicas.state_here(*replica.partition)
@@ -88,7 +90,8 @@ class CorruptReplicas:
         return state is not None and any(r != self._node.node_id for r in state.in_sync)
 
     def _is_out(self, state: PartitionState) -> bool:
-        """Nobody counts on it, and nobody will until the controller is told that it is here again."""
+        """Returns True if the replica is neither in sync nor eligible, and stays so until this node reports it
+        again."""
         node_id = self._node.node_id
         return (
             (node_id not in state.replicas or state.directory_of(node_id) == LOST)
@@ -100,7 +103,7 @@ class CorruptReplicas:
         try:
             while (state := self._state(replica)) is not None and not self._is_out(state):
                 if not await self._assignments.report_lost(replica.partition):
-                    return  # no other can lead; whoever reads it next has it tried again
+                    return  # no other replica can lead; the next read tries again
                 await asyncio.sleep(_LOOK_S)
             if state is not None and isinstance(replica.role, PartitionFollower):
                 await self._cut(replica, damage)
@@ -119,7 +122,7 @@ class CorruptReplicas:
         log.cut_segments_from(names.base_offset_of(damage.path.rpartition("/")[2]) or 0)
         replica.after_cut()
         await self._flusher.save_cut(replica)
-        self._said.pop(replica.partition, None)
+        self._logged.pop(replica.partition, None)
         self._node.events.warn(
-            "a damaged log is fetched anew", partition=replica.partition, end=old_end, at=log.log_end_offset
+            "a damaged log is fetched again", partition=replica.partition, end=old_end, at=log.log_end_offset
         )

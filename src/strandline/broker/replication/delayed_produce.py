@@ -1,11 +1,13 @@
-"""Waiting until what was done here has reached the other replicas: acks=all, and the deletion of records.
+"""Delayed responses that wait for other replicas: Produce with acks=all, and DeleteRecords.
 
-A write is acknowledged when the high watermark has passed it. If meanwhile the in-sync set has fallen below the minimum
-it is NOT_ENOUGH_REPLICAS_AFTER_APPEND; if the replica leads no more, NOT_LEADER_OR_FOLLOWER: the record may or may not
-survive, and a producer that sends it again idempotently is told its offset if it did.
+A write is acknowledged when the high watermark has passed it. If the in-sync set has fallen below the minimum by then,
+the error is NOT_ENOUGH_REPLICAS_AFTER_APPEND. As long as the set is below the minimum, the high watermark does not
+advance (see `partition.leader`), so a write that it has not passed waits until the set is large enough again, or gets
+REQUEST_TIMED_OUT. If the replica no longer leads, the error is NOT_LEADER_OR_FOLLOWER: the record may or may not
+survive, and an idempotent producer that sends it again gets its offset if it did.
 
-Records are deleted once no live replica begins before that offset: otherwise one of them, as the next leader, would
-bring them back.
+Records are deleted once no replica that is alive begins before that offset: otherwise such a replica, as the next
+leader, would bring them back.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from strandline.controller.image import ClusterImage
 
 
 class PendingAppend(NamedTuple):
-    """An append that has to be committed, or a log start that has to be known to the other replicas."""
+    """An append that has to be committed, or a log start that has to reach the other replicas."""
 
     replica: Replica
     epoch: int
@@ -33,7 +35,7 @@ def leads_still(pending: PendingAppend) -> bool:
 
 
 def error_of(pending: PendingAppend) -> int | None:
-    """The error code of an append, or None while it is not decided."""
+    """Returns the error code of an append, or None while it is not decided."""
     replica = pending.replica
     if not leads_still(pending):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -45,7 +47,7 @@ def error_of(pending: PendingAppend) -> int | None:
 
 
 class DelayedProduce:
-    """Waits for several appends; calls `done` with a code for each, at the latest when time is up."""
+    """Waits for several appends, at most until time is up; calls `done` with an error code for each."""
 
     def __init__(
         self, pending: Sequence[PendingAppend], timeout_ms: int, done: Callable[[list[int]], None]
@@ -59,7 +61,7 @@ class DelayedProduce:
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(max(timeout_ms, 0) / 1000, self._expire)
         if any(self._error_of(each) is not None for each in pending):
-            loop.call_soon(self._check)  # it was decided before: while the append was synced, say
+            loop.call_soon(self._check)  # it was decided before, for example while the append was synced
 
     def _error_of(self, pending: PendingAppend) -> int | None:
         return error_of(pending)
@@ -86,7 +88,7 @@ class DelayedProduce:
 
 
 async def committed(pending: Sequence[PendingAppend], timeout_ms: int) -> list[int]:
-    """The error code of each append, once all of them are decided or time is up."""
+    """Returns the error code of each append, once all of them are decided or time is up."""
     codes = [error_of(each) for each in pending]
     if None in codes:
         done: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
@@ -96,7 +98,7 @@ async def committed(pending: Sequence[PendingAppend], timeout_ms: int) -> list[i
 
 
 class DelayedDeleteRecords(DelayedProduce):
-    """Waits until the other replicas know that records were deleted."""
+    """Waits until the new log start has reached the other replicas."""
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class DelayedDeleteRecords(DelayedProduce):
 
 
 def low_watermark(image: ClusterImage, node_id: int, replica: Replica) -> int:
-    """The smallest log start over the replicas whose broker lives."""
+    """Returns the smallest log start over the replicas whose broker is alive."""
     copies = {*replica.leader.replicas, *replica.leader.observers} - {node_id}
     alive = [each for each in copies if each in image.brokers and not image.brokers[each].fenced]
     return replica.leader.low_watermark(replica.log.log_start_offset, alive)

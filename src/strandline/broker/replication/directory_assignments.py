@@ -1,8 +1,9 @@
-"""Tells the controller in which directory this broker has each replica, and at once when a directory fails (KIP-858).
+"""Reports to the controller in which directory this broker has each replica, and at once if a directory fails
+(KIP-858).
 
-The controller knows where replicas of a broker with one directory are; it has to be told of the others, and of those
-that have been put elsewhere. What it must know of a failed directory is which replicas went with it; one that could
-not be read at the start has no id, and a replica that may be in it and is not known to be anywhere is called lost.
+The controller knows the directory of a broker that has only one; it needs reports of the others, and of replicas that
+were moved. When a directory fails, it must know which replicas were in it. A directory that could not be read at the
+start has no id: replicas that may be in it, and are in no other, are reported as lost.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from strandline.wire.api.k73_assign_replicas_to_dirs import (
 )
 
 _RETRY_S: Final = 0.1
-# Kafka's brokers send as many at a time.
+# Kafka's brokers send as many in one request.
 _REPLICAS_PER_REQUEST_MAX: Final = 2250
 
 
@@ -36,25 +37,29 @@ class DirectoryAssignments:
         self._node = node
         self._channel = channel
         self._broker_epoch = broker_epoch
-        self._unreported: dict[TopicPartition, bytes] = {}  # the directory's id
+        self._unreported: dict[TopicPartition, bytes] = {}  # the id of the directory
         self._wake = asyncio.Event()
 
     def placed(self, partition: TopicPartition, directory: LogDirectory) -> None:
-        """A replica is in this directory, as was found at the start or decided now."""
+        """Notes the directory of a replica, which was found at the start or decided now."""
         directory_id = LOST if directory.directory_id == NO_ID else directory.directory_id
         if self._is_unknown(partition, directory_id):
             self._unreported[partition] = directory_id
             self._wake.set()
 
     async def report_lost(self, partition: TopicPartition) -> bool:
-        """The replica here is damaged: others should lead. False if the controller refuses: none can."""
+        """Reports that this broker's replica is damaged, so that another leads; returns False if the controller refuses
+        because none can."""
         self._unreported.pop(partition, None)
         try:
-            answer = await self._channel.call(self._request({partition: LOST}), 0)
+            response = await self._channel.call(self._request({partition: LOST}), 0)
         except KafkaError:
-            return True  # it may have come to the controller, or not: the image tells
+            return True  # the request may have reached the controller: the image will show it
         return all(
-            p.error_code == ErrorCode.NONE for d in answer.directories for t in d.topics for p in t.partitions
+            p.error_code == ErrorCode.NONE
+            for d in response.directories
+            for t in d.topics
+            for p in t.partitions
         )
 
     def _is_unknown(self, partition: TopicPartition, directory_id: bytes) -> bool:
@@ -75,25 +80,25 @@ class DirectoryAssignments:
                     await asyncio.sleep(_RETRY_S)
 
     async def _report(self) -> bool:
-        """Tells the controller of some of them; True if it has taken that."""
+        """Reports some of the directories; returns True if the controller has accepted that."""
         self._unreported = {p: d for p, d in self._unreported.items() if self._is_unknown(p, d)}
-        told = dict(list(self._unreported.items())[:_REPLICAS_PER_REQUEST_MAX])
-        if not told:
+        reported = dict(list(self._unreported.items())[:_REPLICAS_PER_REQUEST_MAX])
+        if not reported:
             return True
         try:
-            answer = await self._channel.call(self._request(told), 0)
+            response = await self._channel.call(self._request(reported), 0)
         except KafkaError:
             return False
-        if answer.error_code != ErrorCode.NONE:
-            return False  # registered anew meanwhile, perhaps
-        for partition, directory_id in told.items():
+        if response.error_code != ErrorCode.NONE:
+            return False  # perhaps this broker has registered again
+        for partition, directory_id in reported.items():
             if self._unreported.get(partition) == directory_id:
                 del self._unreported[partition]
         return True
 
-    def _request(self, told: dict[TopicPartition, bytes]) -> AssignReplicasToDirsRequest:
+    def _request(self, reported: dict[TopicPartition, bytes]) -> AssignReplicasToDirsRequest:
         by_directory: dict[bytes, dict[bytes, list[int]]] = {}
-        for partition, directory_id in told.items():
+        for partition, directory_id in reported.items():
             topic_id = self._node.image.topics[partition.topic].topic_id
             topics = by_directory.setdefault(directory_id, {})
             topics.setdefault(topic_id, []).append(partition.partition)

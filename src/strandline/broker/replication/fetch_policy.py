@@ -1,4 +1,4 @@
-"""The limits of every fetch on this node: how much a response may have, and whether followers serve consumers."""
+"""The limits of every fetch on this node: the size of a response, and whether followers serve consumers."""
 
 from __future__ import annotations
 

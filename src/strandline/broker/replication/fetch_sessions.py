@@ -1,12 +1,13 @@
-"""Incremental fetch sessions (KIP-227): a client names its partitions once and then only what changes.
+"""Incremental fetch sessions (KIP-227): a client names its partitions once, and after that only changes.
 
-1. Session id 0 and epoch 0 ask for a new session, epoch -1 for none; any other epoch must be the one expected next.
-2. A full answer has every partition; an incremental one those with records, an error, or another high watermark or
-   log start than the client was told last.
-3. Partitions that gave records move to the end of the session, so that a full answer does not starve the others.
-4. The cache holds `max.incremental.fetch.session.cache.slots` sessions; a new one takes the place of one that was not
-   used for EVICTION_SECONDS, or gets none and the client goes on without. A follower's takes that of the consumer that
-   was heard of longest ago.
+1. Session id 0 and epoch 0 request a new session, epoch -1 requests none; any other epoch must be the expected next
+   one.
+2. A full response has every partition. An incremental one has those with records, an error, or another high watermark
+   or log start than in the last response.
+3. Partitions that returned records move to the end of the session, so that a full response does not starve the others.
+4. The cache holds `max.incremental.fetch.session.cache.slots` sessions. A new one replaces one that was not used for
+   EVICTION_SECONDS; otherwise the client goes on without a session. A follower's replaces the consumer's session that
+   was used the longest time ago.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Key = tuple[str, bytes, int]  # topic name, topic id, partition; one of the firs
 
 
 class SessionPartition:
-    """A partition that a client wants, with what it was last told."""
+    """A partition in a client's session, with the values of the last response."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -39,9 +40,9 @@ class SessionPartition:
         "last_fetched_epoch",
         "log_start",
         "opening_error",
+        "sent_high_watermark",
+        "sent_log_start",
         "size_max",
-        "told_high_watermark",
-        "told_log_start",
         "topic",
         "topic_id",
     )
@@ -50,18 +51,18 @@ class SessionPartition:
         self.topic = topic
         self.topic_id = topic_id
         self.index = index
-        self.told_high_watermark = -1
-        self.told_log_start = -1
-        self.is_denied = False  # who asks may not read it
-        self.opening_error = 0  # why it could not be opened when it was last asked for
+        self.sent_high_watermark = -1
+        self.sent_log_start = -1
+        self.is_denied = False  # True if the sender of the request may not read it
+        self.opening_error = 0  # the error of the last attempt to open it
 
-    def update(self, asked: FetchPartition) -> None:
-        self.fetch_offset = asked.fetch_offset
-        self.size_max = asked.partition_max_bytes
-        self.current_leader_epoch = asked.current_leader_epoch
-        self.last_fetched_epoch = asked.last_fetched_epoch
-        self.log_start = asked.log_start_offset
-        self.known_high_watermark = asked.high_watermark
+    def update(self, requested: FetchPartition) -> None:
+        self.fetch_offset = requested.fetch_offset
+        self.size_max = requested.partition_max_bytes
+        self.current_leader_epoch = requested.current_leader_epoch
+        self.last_fetched_epoch = requested.last_fetched_epoch
+        self.log_start = requested.log_start_offset
+        self.known_high_watermark = requested.high_watermark
 
 
 def partitions_of(request: FetchRequest) -> Iterable[tuple[Key, FetchPartition]]:
@@ -82,18 +83,18 @@ class FetchSession:
         self.uses_topic_ids = uses_topic_ids
 
     def update(self, request: FetchRequest) -> None:
-        for key, asked in partitions_of(request):
+        for key, requested in partitions_of(request):
             partition = self.partitions.get(key)
             if partition is None:
                 partition = self.partitions[key] = SessionPartition(*key)
-            partition.update(asked)
+            partition.update(requested)
         for forgotten in request.forgotten_topics_data:
             for index in forgotten.partitions:
                 self.partitions.pop((forgotten.topic, forgotten.topic_id, index), None)
 
     def gave_records(self, partition: SessionPartition) -> None:
         key = (partition.topic, partition.topic_id, partition.index)
-        if key in self.partitions:  # a later request may have forgotten it while this one waited
+        if key in self.partitions:  # a later request may have removed it while this one waited
             self.partitions.move_to_end(key)
 
 
@@ -120,12 +121,12 @@ class FetchSessions:
         return len(self._sessions)
 
     def partitions(self, session_id: int) -> list[SessionPartition]:
-        """The partitions of a session; none if it is unknown."""
+        """Returns the partitions of a session; none if it is unknown."""
         session = self._sessions.get(session_id)
         return [] if session is None else list(session.partitions.values())
 
     def begin(self, request: FetchRequest, version: int, now: float) -> Fetch:
-        """Raises KafkaError where the session is unknown or its epoch is not the expected one."""
+        """Begins a fetch; raises KafkaError if the session is unknown or its epoch is not the expected one."""
         uses_topic_ids = version >= 13
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
@@ -177,8 +178,8 @@ def _is_follower_s(request: FetchRequest) -> bool:
 
 def _one_time(request: FetchRequest) -> list[SessionPartition]:
     found = []
-    for key, asked in partitions_of(request):
+    for key, requested in partitions_of(request):
         partition = SessionPartition(*key)
-        partition.update(asked)
+        partition.update(requested)
         found.append(partition)
     return found

@@ -1,7 +1,7 @@
-"""Syncs logs, and checkpoints what must not be older than the log itself.
+"""Syncs logs, and writes the checkpoints that must not be older than the log.
 
-A log has one sync at a time, and callers that come meanwhile share the next. The operating system tells of a failure
-once: a second sync beside the one that is told would succeed, and vouch for what is lost.
+A log has one sync at a time, and callers that come meanwhile share the next. The operating system reports a failure
+only once: a second sync at the same time would succeed, although data is lost.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class LogFlusher:
         self._checkpoints = checkpoints
 
     async def flush(self, replica: Replica) -> None:
-        """Syncs what the log has now. If that fails the directory goes offline: a sync is never tried again."""
+        """Syncs the log up to its present end. If that fails, the directory goes offline: a sync is never tried
+        again."""
         if replica.flushing is not None:
-            await asyncio.shield(replica.flushing)  # it began before what is to be synced now was written
+            await asyncio.shield(replica.flushing)  # it began before the latest records were written
             replica.check_online()
         if replica.flushing is None:
             self._begin_sync([replica])
@@ -45,7 +46,7 @@ class LogFlusher:
             raise KafkaError(failure.code, failure.message)
 
     async def flush_together(self, replicas: list[Replica]) -> None:
-        """The same for several logs of one directory at the cost of less: one worker, and shared directories once."""
+        """Syncs several logs of one directory in one worker, and shared directories only once."""
         while running := next((each.flushing for each in replicas if each.flushing is not None), None):
             await asyncio.shield(running)
         failure = await asyncio.shield(self._begin_sync(replicas))
@@ -70,23 +71,24 @@ class LogFlusher:
         except OSError as error:
             for replica, log, _, _ in syncs:
                 if self._replicas.get(*replica.partition) is not replica:
-                    # Its directory was renamed under the sync; the disk is sound.
+                    # Its directory was renamed during the sync; the disk is sound.
                     deleted = f"{replica.partition} has been deleted."
                     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, deleted)
                 if replica.log is not log:
-                    return None  # a copy in another directory took its place, and was synced before that
+                    return None  # a copy in another directory has replaced it, and was synced before
             return self._replicas.sync_failed(directory, error)
         finally:
             for replica in replicas:
                 replica.flushing = None
         for _, log, cuts, done in syncs:
-            if log.cuts == cuts:  # otherwise what is there now may be younger than the sync
+            if log.cuts == cuts:  # otherwise the log may have changed since the sync
                 log.flushed(done.end_offset)
         return None
 
     async def save_cut(self, replica: Replica) -> None:
-        """Checkpoints where a log that was cut is synced, begins and is compacted. Before that nothing may be fetched
-        after the cut: it would be taken for what was there before, and synced, deleted or free of older values."""
+        """Checkpoints the recovery point, log start and cleaned offset of a log that was truncated. Before that nothing
+        may be fetched after the truncation: a start would believe that the new records are synced, deleted or
+        compacted."""
         directory = replica.directory
         while replica.has_unsaved_cut and directory.offline_because is None:
             try:
@@ -99,7 +101,7 @@ class LogFlusher:
                 await asyncio.sleep(RETRY_S)
 
     async def checkpoint_log_start(self, replica: Replica) -> None:
-        """Checkpoints the start of a log; raises KafkaError if the disk refuses."""
+        """Checkpoints the start of a log; raises KafkaError if that fails."""
         replica.directory.log_starts[replica.partition] = replica.log.log_start_offset
         try:
             await self._checkpoints.write(replica.directory.render_log_starts)

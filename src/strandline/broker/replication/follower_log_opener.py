@@ -1,7 +1,7 @@
 """Opens the logs of the partitions that this node follows.
 
-There may be thousands of them at once, when a large topic is created or this node starts: a few are opened at a time,
-and the loop turns in between, so that heartbeats and clients do not wait for all of them.
+There may be thousands of them at once, when a large topic is created or this node starts. A few are opened at a time,
+and the loop runs in between, so that heartbeats and clients do not wait for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from strandline.broker.replication.replicas import Replicas
 
 # Enough to keep a disk busy with logs that have to be checked.
 _AT_A_TIME: Final = 4
-_AGAIN_S: Final = 5.0  # there may be many
+_AGAIN_S: Final = 5.0  # a pause, because there may be many
 
 
 class FollowerLogOpener:
@@ -25,7 +25,7 @@ class FollowerLogOpener:
         self._node = node
         self._replicas = replicas
         self._fetcher = fetcher
-        self._queue: dict[TopicPartition, None] = {}  # in the order in which they came
+        self._queue: dict[TopicPartition, None] = {}  # in order of arrival
         self._under_way_count = 0
         self._failed: dict[TopicPartition, None] = {}  # they are tried again after a while
 
@@ -61,7 +61,7 @@ class FollowerLogOpener:
 
     async def _again(self, partition: TopicPartition) -> None:
         while partition in self._failed:
-            await asyncio.sleep(_AGAIN_S)  # there may be room on the disk by then
+            await asyncio.sleep(_AGAIN_S)  # the disk may have room again by then
             if not self._replicas.follows(*partition):
                 self._failed.pop(partition, None)
             elif partition in self._failed:

@@ -1,13 +1,13 @@
-"""Keeps in-sync sets as they should be: asks the controller to take in who has caught up and take out who has not.
+"""Requests changes of in-sync sets from the controller: followers that have caught up join, those that lag leave.
 
-One request for a partition at a time. Until it is answered the larger of both sets counts for the high watermark, so
-nothing is acknowledged that a member of either set does not have (KIP-497). A request whose fate is unknown may have
-been taken: it is repeated, and the larger set goes on counting. Only a refusal that says so takes it back; after any
-other the controller knows more than this node, and the image will tell.
+There is one request for a partition at a time. Until its response the larger of both sets counts for the high
+watermark, so nothing is acknowledged that a member of either set lacks (KIP-497). A request without a response may have
+been accepted: it is repeated, and the larger set still counts. Only certain refusals end the proposal; after any other
+the controller knows more than this node, and the image will show it.
 
-An answer by which the set shrinks is not taken: the image tells that too, with the min.insync.replicas by which the
-controller decided who is eligible to lead. With the set of one and the minimum of before, a leader could
-acknowledge alone what somebody eligible does not have (KIP-966).
+A set that shrinks is not taken from the response but from the image, which also has the min.insync.replicas by which
+the controller decided which replicas are eligible. With the new set and the old minimum, a leader could acknowledge
+alone a record that an eligible replica lacks (KIP-966).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class IsrUpdater:
         self._sender: asyncio.Task[None] | None = None
 
     def fetched(self, replica: Replica, follower: int) -> None:
-        """After a fetch: the follower may have caught up."""
+        """Checks after a fetch whether the follower has caught up."""
         leader = replica.leader
         if follower in leader.maximal_in_sync:
             return
@@ -95,7 +95,7 @@ class IsrUpdater:
     async def _send(self) -> None:
         try:
             while self._pending:
-                # The image may have decided while another request was under way.
+                # The image may have brought a decision while another request was under way.
                 batch = [(r, leader) for r, leader in self._pending if self._is_open(r, leader)]
                 self._pending = []
                 again = await self._ask(batch) if batch else []
@@ -112,7 +112,7 @@ class IsrUpdater:
     async def _ask(
         self, batch: list[tuple[Replica, PartitionLeader]]
     ) -> list[tuple[Replica, PartitionLeader]]:
-        """The partitions that have to be asked for again."""
+        """Sends a request; returns the partitions for which it has to be repeated."""
         topics: dict[bytes, list[PartitionData]] = {}
         for replica, leader in batch:
             assert leader.proposed is not None

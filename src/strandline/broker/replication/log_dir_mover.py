@@ -1,13 +1,13 @@
 """Moves replicas between the log directories of this node (AlterReplicaLogDirs, KIP-113).
 
-1. The log is copied into a `-future` directory beside its new place, batch by batch as a follower copies its leader's,
-   while the replica goes on. `replica.alter.log.dirs.io.max.bytes.per.second` limits all moves together.
-2. Once the copy has caught up, appends are refused for a moment (NOT_ENOUGH_REPLICAS, which every client tries again).
-   The rest is copied and synced, the copy gets its name, the old directory loses its own, both are synced, and the
-   replica goes on with the copy. At any moment a start finds a directory that has everything acknowledged: either one
-   of them alone, or both with the same records.
-3. A move that a stop interrupts is forgotten: the copy is removed at the next start, and the move has to be asked for
-   again.
+1. The log is copied into a `-future` directory in the new log directory, batch by batch as a follower copies its
+   leader's log, while the replica goes on. `replica.alter.log.dirs.io.max.bytes.per.second` limits all moves together.
+2. Once the copy has caught up, appends are refused for a moment (NOT_ENOUGH_REPLICAS, which every client retries). The
+   rest is copied and synced, the copy gets its final name, the old directory is renamed, both are synced, and the
+   replica goes on with the copy. At any moment a start finds a directory with every acknowledged record: either one of
+   the two alone, or both with the same records.
+3. A move that is interrupted by a stop is dropped: the copy is removed at the next start, and the move has to be
+   requested again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from strandline.wire.record_batch import CorruptBatch
 
 _RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _PART_BYTES: Final = 1024 * 1024
-# With less than this left to copy the replica is switched.
+# The replica is switched when less than this is left to copy.
 _SWITCH_BYTES_MAX: Final = _PART_BYTES
 _AGAIN_S: Final = 0.1
 _EPOCH_MAX: Final = 0x7FFFFFFF
@@ -46,12 +46,12 @@ class LogDirMove:
     def __init__(self, partition: TopicPartition, target: LogDirectory) -> None:
         self.partition = partition
         self.target = target
-        self.copy: Replica | None = None  # once there is one
+        self.copy: Replica | None = None  # None before it exists
         self.task: asyncio.Task[None] | None = None
 
 
 class _Superseded(Exception):
-    """The move is no longer wanted, or the replica is gone."""
+    """The move was cancelled, or the replica is gone."""
 
 
 class LogDirMover:
@@ -63,7 +63,7 @@ class LogDirMover:
         checkpoints: CheckpointWriter,
         being_cleaned: Collection[TopicPartition],
     ) -> None:
-        """`being_cleaned` are partitions whose segments compaction is about to replace."""
+        """`being_cleaned` are the partitions whose segments compaction is about to replace."""
         self._node = node
         self._replicas = replicas
         self._files = files
@@ -75,7 +75,8 @@ class LogDirMover:
         self.follow: Callable[[Replica], None] = lambda replica: None
 
     def alter(self, partition: TopicPartition, path: str) -> int:
-        """Has a replica moved to the log directory at `path`; the error code, NONE also where it is there already."""
+        """Begins to move a replica to the log directory at `path`; returns an error code, NONE also if it is there
+        already."""
         target = next((each for each in self._replicas.directories if each.path == path), None)
         if target is None:
             return ErrorCode.LOG_DIR_NOT_FOUND
@@ -83,8 +84,8 @@ class LogDirMover:
             return ErrorCode.KAFKA_STORAGE_ERROR
         present = self._replicas.directory_of(partition)
         if present is None:
-            # Its directory is made when it is first used, and then there. As in Kafka this is remembered for a replica
-            # that may come, too.
+            # The partition's directory will be created there on its first use. As in Kafka, this is also remembered for
+            # a replica that may come later.
             self._replicas.preferred_directories[partition] = target
             state = self._node.image.topics[partition.topic].partitions[partition.partition]
             is_here = self._node.config.node_id in state.replicas
@@ -102,7 +103,7 @@ class LogDirMover:
         return ErrorCode.NONE
 
     def _cancel(self, move: LogDirMove) -> None:
-        """Ends a move; one that is switching already goes on to its end first."""
+        """Ends a move; a move that is already switching is completed first."""
         if self.moves.get(move.partition) is move:
             del self.moves[move.partition]
 
@@ -171,7 +172,7 @@ class LogDirMover:
         )
 
     def _discard(self, copy: Replica) -> None:
-        """Removes a copy that is not needed. One that has its final name already loses it first."""
+        """Removes a copy that is not needed. A copy with its final name is renamed first."""
         copy.log.release()
         path = copy.log.directory
         if path == copy.directory.path_of(copy.partition):
@@ -183,7 +184,7 @@ class LogDirMover:
         self._replicas.doomed_directories.append((self._node.clock.wall_ms(), path))
 
     def _check(self, move: LogDirMove, replica: Replica) -> None:
-        """Raises _Superseded unless the move is still wanted and possible."""
+        """Raises _Superseded unless the move still stands and is possible."""
         is_there = self._replicas.get(*move.partition) is replica
         if not is_there or self.moves.get(move.partition) is not move or move.target.offline_because:
             raise _Superseded
@@ -197,7 +198,7 @@ class LogDirMover:
     async def _copy_part(self, replica: Replica, copy: Replica) -> None:
         offset = max(copy.log.log_end_offset, replica.log.log_start_offset)
         if offset > copy.log.log_end_offset:
-            copy.log.restart_at(offset)  # retention was quicker
+            copy.log.restart_at(offset)  # retention has deleted records meanwhile
             copy.after_cut()
         part = replica.log.read(offset, replica.log.log_end_offset, _PART_BYTES, whole_first_batch=True)
         if part is None:
@@ -209,7 +210,7 @@ class LogDirMover:
                 _read, self._node.disk, part.file.path, part.position, part.size
             )
         except FileNotFoundError:
-            return  # compacted or deleted meanwhile: it is read again
+            return  # the segment was compacted or deleted meanwhile: it is read again
         if replica.log.truncations == truncations:
             copy.append_fetched(memoryview(data), self._node.clock.wall_ms())
         await asyncio.sleep(len(data) / self._node.int_config(_RATE))
@@ -217,7 +218,7 @@ class LogDirMover:
     # Switching
 
     async def _switch(self, move: LogDirMove, replica: Replica, copy: Replica) -> None:
-        """Nothing is appended to the replica meanwhile: the two logs end alike, and stay so."""
+        """Switches the replica to the copy. Nothing is appended meanwhile, so the two logs have the same end."""
         replica.is_switching = True
         self.unfollow(move.partition)
         try:
@@ -237,7 +238,7 @@ class LogDirMover:
         finally:
             replica.is_switching = False
             if self._replicas.get(*move.partition) is replica:
-                # Also where the image had it followed again meanwhile, which then waits for something to fetch.
+                # This also wakes a fetcher that began to follow the replica again meanwhile.
                 self.unfollow(move.partition)
                 self.follow(replica)
             replica.wake_all()

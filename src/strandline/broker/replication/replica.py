@@ -1,9 +1,9 @@
-"""One partition's replica on this node: its log, its role, and who waits for it.
+"""One partition's replica on this node: its log, its role, and the requests that wait for it.
 
-Consumers and acknowledgements wait for the high watermark, followers for the end of the log.
+Fetches of consumers and acknowledgements wait for the high watermark, fetches of followers for the end of the log.
 
 A replica is opened on its first use. From then on appending and reading are plain calls without an await, so nothing
-changes between a check and the act that relies on it.
+changes between a check and the step that relies on it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from strandline.wire.records.markers import Marker, marker_batch, read_marker
 
 
 class Appended(NamedTuple):
-    """Where a batch is: the offsets it got now or, for a repeated batch, had got before."""
+    """The offsets of a batch: those that it got now or, for a repeated batch, had got before."""
 
     base_offset: int
     last_offset: int
@@ -92,17 +92,17 @@ class Replica:
         self.directory = directory
         self.log = log
         self.role = role
-        self.metrics = metrics  # of its topic on this node
+        self.metrics = metrics  # the metrics of its topic on this node
         producers = log.producers
         assert isinstance(producers, Producers)
         self.producers: Producers = producers
         self._clock = clock
         self._refused_batches = RefusedBatches()
         self.last_flush_ms: int = clock.wall_ms()
-        self.is_switching = False  # its log is being replaced by a copy in another directory
-        self.has_unsaved_cut = False  # nothing may be fetched yet: see `Broker.save_cut`
+        self.is_switching = False  # a copy in another directory is replacing its log
+        self.has_unsaved_cut = False  # nothing may be fetched yet: see `LogFlusher.save_cut`
         self.flushing: asyncio.Task[KafkaError | None] | None = None  # the sync that runs now
-        # Called when the high watermark advances, in the order of their coming.
+        # These are called when the high watermark advances, in the order of registration.
         self._wakers: dict[object, Callable[[], None]] = {}
         self._append_wakers: dict[object, Callable[[], None]] = {}
         self.configure(config)
@@ -135,7 +135,7 @@ class Replica:
         return self.role.high_watermark
 
     def last_stable_offset(self) -> int:
-        """How far read_committed readers see."""
+        """Returns the end of what read_committed consumers see."""
         stable = self.producers.transactions.last_stable_offset(self.role.high_watermark)
         return max(stable, self.log.log_start_offset)
 
@@ -143,7 +143,7 @@ class Replica:
         if self.directory.offline_because is not None:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"Log directory {self.directory.path} is offline: see the node's log.",
+                f"Log directory {self.directory.path} is offline: see the node's log for the reason.",
             )
 
     def check_leader_epoch(self, epoch: int) -> None:
@@ -167,7 +167,7 @@ class Replica:
     ) -> Appended:
         """Appends a batch that `validator` has checked; raises KafkaError, or OSError if the disk refuses.
 
-        `guard` says that the coordinator was asked about the transaction that this batch may open.
+        `guard` says that the coordinator has verified the transaction that this batch may open.
         """
         leader = self.role
         if not isinstance(leader, PartitionLeader):
@@ -200,7 +200,7 @@ class Replica:
         return new_tuple(Appended, (base_offset, self._tell_appended(leader) - 1, append_time))
 
     def _tell_appended(self, leader: PartitionLeader) -> int:
-        """Has the leader count what was just appended, and wakes whoever waits for it; the log's new end."""
+        """Notes an append with the leader's role, and wakes requests that wait for it; returns the log's new end."""
         end_offset = self.log.log_end_offset
         if leader.appended(end_offset, self.config.min_insync_replicas) and self._wakers:
             self._advanced()
@@ -209,7 +209,7 @@ class Replica:
         return end_offset
 
     def _check_producer(self, header: BatchHeader, guard: VerificationGuard | None) -> AppendedBatch | None:
-        """The batch that this one repeats, if it does. Raises KafkaError if it must not be appended."""
+        """Returns the batch that this one repeats, or None; raises KafkaError if it must not be appended."""
         try:
             repeated = self.producers.check(header, guard)
         except KafkaError as error:
@@ -228,7 +228,7 @@ class Replica:
             raise error_after(refused, header, self._clock.monotonic())
 
     def refuse(self, header: BatchHeader, error: KafkaError) -> KafkaError:
-        """Notes that a batch is refused with this error, for those that were sent after it; returns the error."""
+        """Remembers that a batch is refused with this error, for batches that were sent after it; returns the error."""
         if error.retriable and header.producer_id >= 0:
             expected = self.producers.expected_sequence(header.producer_id, header.producer_epoch)
             self._refused_batches.note(header, expected, error, self._clock.monotonic())
@@ -256,7 +256,7 @@ class Replica:
     def append_marker(
         self, producer_id: int, epoch: int, marker: Marker, transaction_version: int, now_ms: int
     ) -> Appended:
-        """Ends a producer's transaction here; raises KafkaError, or OSError if the disk refuses."""
+        """Ends a producer's transaction in the partition; raises KafkaError, or OSError if the write fails."""
         leader = self.leader
         if self.is_switching:
             raise _is_switching()
@@ -277,13 +277,13 @@ class Replica:
     # Followers
 
     def fetched_by(self, replica: int, offset: int, log_start: int, broker_epoch: int, now: float) -> None:
-        """A follower asks from `offset` on: it has everything before it."""
+        """Notes a follower's fetch from `offset` on: it has everything before it."""
         leader = self.leader
         is_cut = leader.log_start_of(replica) != log_start
         if leader.fetched(replica, offset, log_start, broker_epoch, self.config.min_insync_replicas, now):
             self._advanced()
         elif is_cut:
-            self._advanced()  # a deletion of records may wait for it
+            self._advanced()  # DeleteRecords may wait for it
 
     def in_sync_decided(self, in_sync: tuple[int, ...], partition_epoch: int) -> None:
         before = len(self.leader.in_sync)
@@ -292,33 +292,34 @@ class Replica:
         if (after := len(self.leader.in_sync)) != before:
             self.metrics.isr_shrinks += after < before
             self.metrics.isr_expands += after > before
-        # Whoever waits for acknowledgements must see that the set is too small now.
+        # Requests that wait for acknowledgements must see that the set may be too small now.
         self.wake_all()
 
     def remove_lagging(self, is_gone: Callable[[int], bool]) -> None:
-        """Stops waiting for followers that were about to be in sync and lag or are gone."""
+        """Stops waiting for followers that were about to be in sync, and now lag or are gone."""
         if self.leader.remove_lagging(is_gone, self.config.min_insync_replicas):
             self._advanced()
 
     def take(self, role: PartitionLeader | PartitionFollower) -> None:
-        """Another role, or the same in another epoch: whoever waits looks again."""
+        """Takes another role, or the same in another epoch; waiting requests check again."""
         self.role = role
         self.wake_all()
 
     def append_fetched(self, records: memoryview, now_ms: int) -> None:
-        """Records of the leader, as they are; a batch that is not whole ends them."""
+        """Appends the leader's records unchanged, up to a batch that is not whole."""
         log = self.log
         for position, header in headers_in(records):
             batch = records[position : position + header.size]
             begins_inside = self._begins_inside(header)
             if header.base_offset < log.log_end_offset and not begins_inside:
-                continue  # the leader sends whole batches, and the first may begin before what was asked
+                continue  # the leader sends whole batches: the first may begin before the fetch offset
             if checksum(batch) != header.crc:
                 raise KafkaError(
-                    ErrorCode.CORRUPT_MESSAGE, f"A batch at offset {header.base_offset} arrived damaged."
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"The batch at offset {header.base_offset} arrived with a wrong CRC.",
                 )
             if header.leader_epoch > self.role.epoch:
-                return  # of a leader that this replica does not know yet (KAFKA-18723)
+                return  # a batch of a leader that this replica does not know yet (KAFKA-18723)
             start = log.log_end_offset
             if begins_inside:
                 log.restart_at(header.base_offset)
@@ -333,13 +334,13 @@ class Replica:
                 log.advance_start(start)
 
     def _begins_inside(self, header: BatchHeader) -> bool:
-        """Whether the leader's log begins in the middle of this batch: one that begins there takes it whole."""
+        """Returns True if the leader's log begins in the middle of this batch, which a new follower appends whole."""
         log = self.log
         end = log.log_end_offset
         return log.log_start_offset == end and header.base_offset < end <= header.last_offset
 
     def after_cut(self) -> None:
-        """The log was cut: what is known of it besides its records follows."""
+        """Rebuilds the state that depends on the log after it was truncated."""
         log = self.log
         log.rebuild_producers(Producers)
         if self.directory.cut_cleaned_offset(self.partition, log.log_end_offset):
@@ -363,7 +364,7 @@ class Replica:
             self._advanced()
 
     def switch_log(self, directory: LogDirectory, log: Log) -> None:
-        """Goes on with a copy of the log, which has the same records, in another log directory."""
+        """Switches to a copy of the log in another log directory, which has the same records."""
         assert log.log_end_offset == self.log.log_end_offset, "nothing is appended while it is switched"
         producers = log.producers
         assert isinstance(producers, Producers)
@@ -390,12 +391,12 @@ class Replica:
         self._append_wakers.pop(waiter, None)
 
     def wake_all(self) -> None:
-        """When the replica goes away or its role changes: whoever waits must look again."""
+        """Wakes all waiting requests, because the replica is removed or its role has changed."""
         for wake in [*self._wakers.values(), *self._append_wakers.values()]:
             wake()
 
     def delete_records_before(self, offset: int) -> int:
-        """Moves the log start; -1 means the high watermark. Returns the offset that this means."""
+        """Moves the log start; -1 stands for the high watermark. Returns the new log start."""
         target = self.high_watermark if offset == -1 else offset
         if target > self.high_watermark or target < 0:
             raise KafkaError(
@@ -403,5 +404,5 @@ class Replica:
                 f"Records can be deleted up to the high watermark {self.high_watermark}, not to {offset}.",
             )
         self.log.advance_start(target)
-        self._wake_appended()  # followers are told at once
+        self._wake_appended()  # followers get it at once
         return target

@@ -1,10 +1,11 @@
-"""Followers pull: for each broker that leads something this node follows, one connection that fetches.
+"""Fetches the partitions that this node follows, on one connection for each leader.
 
-1. A partition is fetched from the leader that the image names, in the leader epoch of the image, until that changes.
-2. Records are appended as they are, at the offsets they have; the next request, from the new end, acknowledges them.
-3. Where the logs part the follower goes back to the point that the leader names, by epochs (KIP-101, 279, 595), and
-   however far that is: below what is committed only if the leader was elected uncleanly, or lost it, and that is said.
-4. One partition's trouble does not hold up the others: it is left out for a moment and tried again.
+1. A partition is fetched from the leader in the image, in the leader epoch of the image, until that changes.
+2. Records are appended unchanged, at their offsets; the next request, from the new end, acknowledges them.
+3. A follower whose log diverges truncates it at the point that the leader names, by epochs (KIP-101, 279, 595), at any
+   distance. That point is below the high watermark only if the leader was elected uncleanly or has lost records, and
+   that is logged as a warning.
+4. A failure of one partition does not hold up the others: the partition is left out for a moment and tried again.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ from strandline.wire.record_batch import CorruptBatch
 FETCH_VERSION: Final = 18
 _SLACK_S: Final = 5.0
 _LATEST, _EARLIEST = -1, -2
-# How long a partition is left out that its leader refuses: mostly that one has not heard of its election yet.
+# The time for which a partition is left out that its leader refuses, mostly because it does not know of its election
+# yet.
 _HOLD_S: Final = 0.02
 _THROTTLED_S: Final = 0.2
-# The same if what came could not be written: a full disk, for instance.
+# The same for a partition whose records could not be written, for example because of a full disk.
 _TROUBLE_S: Final = 0.5
 
 
 class FetchState:
-    """A partition that is fetched, with what the leader was told of it last."""
+    """A partition that is fetched, with the values of its last request."""
 
     __slots__ = ("held_until", "leader_high_watermark", "replica", "sent", "trouble")
 
@@ -56,8 +58,8 @@ class FetchState:
         self.replica = replica
         self.sent: tuple[int, int, int, int] | None = None  # end, epoch, high watermark, start
         self.held_until = 0.0
-        self.trouble = ""  # why it could not be written, as it was said
-        self.leader_high_watermark = -1  # as the latest response said
+        self.trouble = ""  # the logged reason why it could not be written
+        self.leader_high_watermark = -1  # from the latest response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class FetcherParts:
     corrupt_replicas: CorruptReplicas
     suspected_brokers: SuspectedBrokers
     broker_epoch: Callable[[], int]
-    network: Network  # whose sockets suit fetches
+    network: Network  # with sockets for fetches
 
 
 class LeaderFetcher:
@@ -81,7 +83,7 @@ class LeaderFetcher:
         self._parts = parts
         self._node = parts.node
         self._leader_id = leader_id
-        self._number = number  # of several fetchers from the same broker
+        self._number = number  # among several fetchers of the same leader
         self.followed: dict[TopicPartition, FetchState] = {}
         self._forgotten: list[tuple[bytes, int]] = []
         self._unflushed: list[FetchState] = []  # in which flush.messages asks for a sync
@@ -104,7 +106,7 @@ class LeaderFetcher:
             self._forget(followed)
 
     def _forget(self, followed: FetchState) -> None:
-        """Takes it out of the session, from the next request on."""
+        """Removes the partition from the session, with the next request."""
         if followed.sent is not None:
             followed.sent = None
             self._forgotten.append((followed.replica.topic_id, followed.replica.partition.partition))
@@ -114,7 +116,7 @@ class LeaderFetcher:
             self._client.close()
 
     def _fetch_now(self) -> None:
-        """There is something to ask for that a request which waits at the leader does not name."""
+        """Sends a request now, for a partition that is not in the request which waits on the leader."""
         self._more.set()
         if self._is_fetching and self._client is not None:
             self._client.nudge()
@@ -138,7 +140,7 @@ class LeaderFetcher:
                 await asyncio.sleep(backoff_s)
 
     def _response_timeout_s(self, wait_ms: int) -> float:
-        """How long to wait for an answer that the leader may hold back for `wait_ms`."""
+        """Returns the timeout of a response that the leader may hold back for `wait_ms`."""
         return min(self._node.config.int("replica.socket.timeout.ms") / 1000, wait_ms / 1000 + _SLACK_S)
 
     def _reset_session(self) -> None:
@@ -150,11 +152,11 @@ class LeaderFetcher:
     async def _fetch_once(self) -> None:
         config = self._node.config
         wait_ms = config.int("replica.fetch.wait.max.ms")
-        client = self._connect()  # before what is asked: another connection has another session
+        client = self._connect()  # before the request is made: another connection has another session
         request = self._request(wait_ms)
         if not request.topics and not request.forgotten_topics_data and not self._has_sent():
             self._more.clear()
-            await self._more.wait()  # all of it is held up, and an empty request would be answered at once
+            await self._more.wait()  # every partition is held up; an empty request has no long poll
             return
         self._is_fetching = True
         try:
@@ -174,7 +176,7 @@ class LeaderFetcher:
                     self._take(followed, data)
         await self._flush_taken()
         if not self._session_id:
-            # The leader has no room for a session, and remembers nothing of this: the next request names all again.
+            # The leader has no room for a session: the next request names all partitions again.
             for followed in self.followed.values():
                 followed.sent = None
 
@@ -212,14 +214,14 @@ class LeaderFetcher:
             replica = followed.replica
             if followed.held_until > now or replica.has_unsaved_cut or replica.is_switching:
                 continue
-            # Most topics are not limited: nobody is asked about those.
+            # Most topics are not throttled, so this is checked first.
             if replica.config.follower_replication_throttled_replicas and self._is_throttled(followed):
                 continue
             log, role = replica.log, replica.role
-            wanted = (log.log_end_offset, role.epoch, role.high_watermark, log.log_start_offset)
-            if followed.sent == wanted:
+            state = (log.log_end_offset, role.epoch, role.high_watermark, log.log_start_offset)
+            if followed.sent == state:
                 continue
-            followed.sent = wanted
+            followed.sent = state
             by_topic.setdefault(replica.topic_id, []).append(
                 FetchPartition(
                     partition=replica.partition.partition,
@@ -233,7 +235,7 @@ class LeaderFetcher:
             )
         forgotten: dict[bytes, list[int]] = {}
         for topic_id, index in self._forgotten:
-            # A request that names a partition and forgets it ends with it forgotten.
+            # A partition that a request both names and forgets is removed.
             if all(index != named.partition for named in by_topic.get(topic_id, ())):
                 forgotten.setdefault(topic_id, []).append(index)
         self._forgotten.clear()
@@ -253,7 +255,7 @@ class LeaderFetcher:
         )
 
     def _is_throttled(self, followed: FetchState) -> bool:
-        """Whether a replica that catches up has to wait because its side has moved enough for now."""
+        """Returns True if a replica that catches up has to wait, because replication is throttled."""
         replica, quota = followed.replica, self._parts.quota
         if not quota.lists(replica, self._node.node_id) or not quota.is_exceeded():
             return False
@@ -271,10 +273,10 @@ class LeaderFetcher:
         if not isinstance(replica.role, PartitionFollower) or replica.role.leader_id != self._leader_id:
             return
         if replica.is_switching:
-            self._hold(followed)  # nothing is appended until its log is in its new directory
+            self._hold(followed)  # nothing is appended while its log is switched to its new directory
             return
         if followed.sent is None:
-            return  # an answer to what was asked before it was held up or followed anew
+            return  # a response to a request from before it was held up or followed again
         try:
             if data.error_code != ErrorCode.NONE:
                 self._refused(followed, data)
@@ -304,18 +306,18 @@ class LeaderFetcher:
             self._node.tasks.start(self._start_over(followed))
             self._hold(followed)
             return
-        # The leader or this node does not know of the other's epoch yet: the image will tell.
+        # The leader or this node does not know the other's epoch yet: the image will bring it.
         self._hold(followed)
         if data.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
             replica.wake_all()
 
     def _failed(self, followed: FetchState, error: KafkaError | OSError | CorruptBatch) -> None:
-        """Keeps a failure to its partition (rule 4), and logs it once while it lasts."""
+        """Limits a failure to its partition (rule 4), and logs it once while it lasts."""
         replica = followed.replica
         if isinstance(error, OSError):
             error = self._parts.replicas.disk_error(replica.directory, error)
         elif isinstance(error, DamagedSegment):
-            error = self._parts.corrupt_replicas.found(replica, error)
+            error = self._parts.corrupt_replicas.report(replica, error)
         if followed.trouble != str(error):
             followed.trouble = str(error)
             self._node.events.warn("replication held up", partition=replica.partition, why=error)
@@ -347,8 +349,8 @@ class LeaderFetcher:
             self._was_cut(followed, cuts)
 
     async def _start_over(self, followed: FetchState) -> None:
-        """The leader does not have what comes next here. Either its log ends before (an unclean election), and what is
-        too much here goes; or it no longer has it, and the log here begins where the leader's does."""
+        """Continues where the leader does not have the next offset. If the leader's log ends before it (an unclean
+        election), the log is truncated; if the leader's log begins after it, the log begins there too."""
         replica = followed.replica
         refused = (replica.log.cuts, replica.log.log_end_offset)
         try:
@@ -357,9 +359,9 @@ class LeaderFetcher:
         except OSError:
             return
         if end is None or start is None or self.followed.get(replica.partition) is not followed:
-            return  # meanwhile it was deleted, or has another leader
+            return  # the partition was deleted meanwhile, or has another leader
         if (replica.log.cuts, replica.log.log_end_offset) != refused:
-            return  # it was fetched again meanwhile: what came since must not go for an answer from before
+            return  # it was fetched meanwhile: newer records must not be truncated by an older response
         try:
             self._begin_at(followed, start, end)
         except (KafkaError, OSError, CorruptBatch) as error:
@@ -392,7 +394,7 @@ class LeaderFetcher:
         return found.offset if found.error_code == ErrorCode.NONE else None
 
     def _begin_at(self, followed: FetchState, start: int, end: int) -> None:
-        """`start` and `end` are the leader's."""
+        """Truncates the log or moves its start; `start` and `end` are the leader's."""
         replica, log, events = followed.replica, followed.replica.log, self._node.events
         cuts = log.cuts
         try:
@@ -400,7 +402,7 @@ class LeaderFetcher:
                 events.warn("truncated", partition=replica.partition, end=log.log_end_offset, to=end)
                 log.truncate_to(end)
             elif start > log.log_end_offset:
-                events.warn("replica begins anew", partition=replica.partition, at=start)
+                events.warn("replica begins again", partition=replica.partition, at=start)
                 log.restart_at(start)
             else:
                 log.advance_start(start)
@@ -416,7 +418,7 @@ class LeaderFetcher:
             self._save_soon(followed)
 
     def _save_soon(self, followed: FetchState) -> None:
-        """It is fetched again when the cut is on the device."""
+        """Has the partition fetched again once its checkpoints are saved."""
         self._forget(followed)
         self._node.tasks.start(self._save_cut(followed.replica))
 
@@ -426,7 +428,7 @@ class LeaderFetcher:
 
 
 class ReplicaFetcher:
-    """Which partition is fetched from which leader."""
+    """The fetchers of all leaders, and the partitions of each."""
 
     def __init__(self, parts: FetcherParts) -> None:
         self._parts = parts
@@ -437,7 +439,7 @@ class ReplicaFetcher:
         parts.corrupt_replicas.unfollow = self.unfollow
 
     def follow(self, replica: Replica) -> None:
-        """Fetches a follower's partition from its leader, and stops fetching what this node leads."""
+        """Fetches a follower's partition from its leader; stops fetching a partition that this node leads."""
         role = replica.role
         leader_id = role.leader_id if isinstance(role, PartitionFollower) else -1
         known = self._followed.get(replica.partition)
@@ -461,7 +463,7 @@ class ReplicaFetcher:
             known[0].unfollow(partition)
 
     def followed(self) -> Iterator[FetchState]:
-        """The partitions that this node fetches."""
+        """Yields the partitions that this node fetches."""
         for fetcher in list(self._fetchers.values()):
             yield from list(fetcher.followed.values())
 
@@ -471,7 +473,7 @@ class ReplicaFetcher:
 
 
 def hash_of(partition: TopicPartition) -> int:
-    """The same on every node and in every run."""
+    """Returns a hash that is the same on every node and in every run."""
     value = partition.partition
     for character in partition.topic:
         value = (value * 31 + ord(character)) & 0x7FFFFFFF

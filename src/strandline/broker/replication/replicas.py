@@ -1,7 +1,7 @@
-"""The replicas of this node: which partitions it has, and their logs, opened on first use.
+"""The replicas of this node, and their logs, which are opened on first use.
 
-What the image says decides: a partition that the image gives this node has a replica as soon as it is asked for; one
-that the image no longer has loses it, and its directory is renamed and removed later.
+The image decides: a partition that it assigns to this node gets a replica on its first use. If the image no longer has
+the partition, the replica is removed, and its directory is renamed and deleted later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from strandline.storage.log_loader import EVERYWHERE, LoadedLog, LoadRequest, lo
 from strandline.telemetry.events import Events
 from strandline.telemetry.topic_metrics import AllTopicsMetrics
 
-# Each write that a full disk refuses is answered so; the node's log has a line of it in this many seconds.
+# Every write to a full disk gets an error; the node's log has one line about it in this many seconds.
 _SAY_PASSING_S: Final = 10.0
 _FILES_S: Final = 0.1
 
@@ -67,20 +67,20 @@ class Replicas:
         self._random = random
         self._events = events
         self._metrics = metrics
-        # Open replicas, by topic name and partition: the hot path looks here first.
+        # Open replicas by topic name and partition, for the hot path.
         self.by_topic: dict[str, dict[int, Replica]] = {}
         self._on_disk: dict[TopicPartition, tuple[LogDirectory, str]] = {}
-        self._counts = dict.fromkeys(directories, 0)  # of partitions in each directory
+        self._counts = dict.fromkeys(directories, 0)  # the number of partitions in each directory
         self._opening: dict[TopicPartition, asyncio.Future[None]] = {}
         self._say_passing_at: dict[LogDirectory, float] = {}
-        self.doomed_directories: list[tuple[int, str]] = []  # when to remove, path
-        # Where somebody wants partitions to be that are not here yet (AlterReplicaLogDirs).
+        self.doomed_directories: list[tuple[int, str]] = []  # time of removal, path
+        # The requested directories of partitions without a replica here (AlterReplicaLogDirs).
         self.preferred_directories: dict[TopicPartition, LogDirectory] = {}
         self.on_placed: Callable[[TopicPartition, LogDirectory], None] = lambda partition, directory: None
         self.on_offline: Callable[[], None] = lambda: None
 
     def load(self) -> None:
-        """Finds out which partitions have a directory; deals with those that the image does not know."""
+        """Finds the directories of partitions; sets aside those of partitions that are not in the image."""
         for directory in self.directories:
             if directory.offline_because is not None:
                 continue
@@ -92,10 +92,10 @@ class Replicas:
         self._place_missing()
 
     def _place_missing(self) -> None:
-        """Notes the replicas that are missing where the controller knows them: the directory is unreadable or lost.
+        """Notes the replicas that are missing in the directory that the controller knows: it is unreadable or lost.
 
-        A directory that has not been used yet is made when it first is, so nothing is missing there. A replica that
-        nobody has placed may be in the directory that cannot be read: to begin it anew could lose what it has.
+        A partition's directory is created on its first use, so an unused one is not missing. A replica without a known
+        directory may be in the one that cannot be read: beginning it again could lose its records.
         """
         online = {d.directory_id for d in self.directories if d.offline_because is None}
         unreadable = next((d for d in self.directories if d.offline_because is not None), None)
@@ -114,17 +114,17 @@ class Replicas:
         topic_id = directory.topic_id_of(path)
         if topic is not None and partition.partition in topic.partitions:
             if topic_id is None:
-                # The name says whose it is; a damaged line of text must not cost the records beside it.
+                # The directory's name says which partition it is; a damaged text file must not cost its records.
                 directory.create_partition(partition, topic.topic_id)
                 self._events.warn("repaired", what=f"{path}: its partition.metadata could not be read")
                 topic_id = topic.topic_id
             if topic.topic_id == topic_id:
                 self._found(directory, partition, path)
                 return
-        self._set_stray(directory, partition, path, "no topic has it; remove it by hand")
+        self._set_stray(directory, partition, path, "it belongs to no topic; remove it by hand")
 
     def _found(self, directory: LogDirectory, partition: TopicPartition, path: str) -> None:
-        """Of two copies the one counts that the controller knows of: the other was in a directory that was away."""
+        """Notes a found partition. Of two copies the one in the directory that the controller knows is used."""
         other = self._on_disk.get(partition)
         known = (
             self._image.topics[partition.topic].partitions[partition.partition].directory_of(self._node_id)
@@ -147,7 +147,7 @@ class Replicas:
         return None if partitions is None else partitions.get(index)
 
     def state_here(self, topic: str, index: int) -> PartitionState:
-        """The image's state of a partition that this node has a replica of; raises KafkaError if it has none."""
+        """Returns the image's state of a partition with a replica on this node; raises KafkaError if there is none."""
         known = self._image.topics.get(topic)
         state = None if known is None else known.partitions.get(index)
         if state is None:
@@ -159,17 +159,17 @@ class Replicas:
         return state
 
     async def open_led(self, topic: str, index: int) -> Replica:
-        """The replica, if this node leads it."""
+        """Returns the replica, if this node leads it."""
         replica = await self.open(topic, index)
         if not replica.is_leader:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This node does not lead {topic}-{index}.")
         return replica
 
     async def open(self, topic: str, index: int) -> Replica:
-        """The replica, opened if it was not. Raises KafkaError if this node has none."""
+        """Returns the replica and opens it if necessary; raises KafkaError if this node has none."""
         found = self.get(topic, index)
         if found is not None:
-            return found  # nearly always, and at each append
+            return found  # nearly always, and for each append
         partition = TopicPartition(topic, index)
         while True:
             found = self.get(topic, index)
@@ -179,7 +179,7 @@ class Replicas:
             pending = self._opening.get(partition)
             if pending is None:
                 break
-            await asyncio.shield(pending)  # whoever is cancelled here must not cancel it for the others
+            await asyncio.shield(pending)  # a cancelled caller must not cancel it for the others
         done = self._opening[partition] = asyncio.get_running_loop().create_future()
         topic_id = self._image.topics[topic].topic_id
         try:
@@ -197,7 +197,7 @@ class Replicas:
             done.set_result(None)
 
     def _place(self, partition: TopicPartition, topic_id: bytes) -> tuple[LogDirectory, str]:
-        """Where the partition is; made if it is nowhere."""
+        """Returns the partition's directory, and creates it if there is none."""
         if partition not in self._on_disk:
             directory = self._directory_for_new(partition)
             try:
@@ -217,7 +217,7 @@ class Replicas:
         self.on_placed(partition, directory)
 
     def _check_present(self, partition: TopicPartition, path: str) -> None:
-        """After a wait: the topic may have been deleted meanwhile, and its directory renamed."""
+        """Raises KafkaError if the topic was deleted during a wait, and its directory renamed."""
         if self._on_disk.get(partition, (None, ""))[1] != path:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} has been deleted.")
 
@@ -230,7 +230,9 @@ class Replicas:
         path: str,
     ) -> Replica:
         if directory.offline_because is not None:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {directory.path} is offline.")
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{directory.path} is offline: see the node's log."
+            )
         recovery_point = directory.recovery_points.get(partition, 0)
         request = LoadRequest(
             directory=path,
@@ -252,7 +254,7 @@ class Replicas:
             self._events.warn("repaired", what=note)
         now = self._clock.wall_ms()
         log = Log(self._disk, self._files, path, partition, config, opened, recovery_point, now)
-        state = self.state_here(*partition)  # it may have changed while the log was opened
+        state = self.state_here(*partition)  # the state may have changed while the log was opened
         role = self._role(partition, state, log)
         _begin_epoch(role, log)
         metrics = self._metrics.of(partition.topic)
@@ -261,16 +263,16 @@ class Replicas:
         return replica
 
     def _gaps_below(self, partition: TopicPartition, directory: LogDirectory) -> int:
-        """Up to where compaction may have been: it checkpoints the recovery point before it begins."""
+        """Returns the offset up to which compaction may have left gaps: the recovery point of its start."""
         known = directory.recovery_points.get(partition)
         if known is None and "compact" in self._configs.topic(partition.topic).cleanup_policy:
-            return EVERYWHERE  # the checkpoint is lost, and no gap may cost what is behind it
+            return EVERYWHERE  # the checkpoint is lost, so no gap counts as a lost tail
         return max(known or 0, directory.cleaned_offsets.get(partition, 0))
 
     def _role(
         self, partition: TopicPartition, state: PartitionState, log: Log, known: int = -1
     ) -> PartitionLeader | PartitionFollower:
-        """The role that the image gives this node; `known` is the high watermark of an earlier role."""
+        """Returns the role of this node in the image; `known` is the high watermark of an earlier role."""
         directory, _ = self._on_disk[partition]
         high_watermark = max(known, directory.high_watermarks.get(partition, 0))
         high_watermark = max(min(high_watermark, log.log_end_offset), log.log_start_offset)
@@ -296,17 +298,17 @@ class Replicas:
         return leader
 
     def _directory_for_new(self, partition: TopicPartition) -> LogDirectory:
-        """The directory that was asked for, or else the online one with the fewest partitions."""
+        """Returns the requested directory, or else the online one with the fewest partitions."""
         preferred = self.preferred_directories.pop(partition, None)
         if preferred is not None and preferred.offline_because is None:
             return preferred
         online = [directory for directory in self.directories if directory.offline_because is None]
         if not online:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "Every log directory is offline.")
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "All log directories are offline: see the log.")
         return min(online, key=lambda directory: self._counts[directory])
 
     def disk_error(self, directory: LogDirectory, error: OSError) -> KafkaError:
-        """The error for a failed read or write: a passing trouble is refused, any other takes the directory offline."""
+        """Returns the error of a failed read or write. If the error does not pass, the directory goes offline."""
         if passes(error):
             self._say_passing(directory, error)
             why = "no room is left" if is_full(error) else str(error.strerror)
@@ -333,8 +335,8 @@ class Replicas:
             self._events.error(shortage(error), directory=directory.path, error=error)
 
     async def sync(self, directory: LogDirectory, work: Callable[..., None], *values: object) -> None:
-        """Runs a sync that opens what it syncs. Where that cannot be opened for want of files the device has been asked
-        for nothing, so that it can be tried again; a sync that failed cannot."""
+        """Runs a sync that opens the files first. If no file can be opened, nothing was synced, and it is tried again;
+        a sync that failed is not."""
         while True:
             try:
                 await self._workers.run(work, *values)
@@ -346,11 +348,11 @@ class Replicas:
                 await asyncio.sleep(_FILES_S)
 
     def sync_failed(self, directory: LogDirectory, error: OSError) -> KafkaError:
-        """A failed sync may have lost what it was to sync, also when the reason was a full disk."""
+        """Takes the directory of a failed sync offline: data may be lost, also if the reason was a full disk."""
         return self.disk_error(directory, OSError(errno.EIO, f"sync failed: {error}"))
 
     def is_repaired(self, directory: LogDirectory) -> bool:
-        """Whether every log in it is whole: after an unclean end only those are that have been opened since."""
+        """Returns True if every log in it is whole: after an unclean shutdown, once all have been opened."""
         return directory.is_clean or all(
             self.get(*partition) is not None for partition in self.partitions_in(directory)
         )
@@ -359,15 +361,15 @@ class Replicas:
         return [partition for partition, (held, _) in self._on_disk.items() if held is directory]
 
     def directory_of(self, partition: TopicPartition) -> LogDirectory | None:
-        """The log directory in which this node has the partition."""
+        """Returns the log directory in which this node has the partition."""
         found = self._on_disk.get(partition)
         return None if found is None else found[0]
 
     def switched(self, replica: Replica, directory: LogDirectory, path: str) -> None:
-        """The replica's log is in another directory now; the old one is removed after a delay."""
+        """Notes that the replica's log is in another directory; the old directory is removed after a delay."""
         old_directory, old_path = self._on_disk[replica.partition]
         old_log = replica.log
-        # Open files are known by their paths, which another log may have next.
+        # Open files are cached by path, which another log may have next.
         self._files.forget_in(old_path)
         doomed = old_directory.set_aside(replica.partition, old_path, self._random.uuid().hex())
         old_log.moved_to(doomed)
@@ -380,7 +382,7 @@ class Replicas:
     # Following the image
 
     def partition_changed(self, topic: str, index: int) -> Replica | None:
-        """Gives an open replica the role that the image says; the replica, or None if there is none open."""
+        """Gives an open replica its role in the image; returns the replica, or None if it is not open."""
         replica = self.get(topic, index)
         known = self._image.topics.get(topic)
         state = None if known is None else known.partitions.get(index)
@@ -404,9 +406,9 @@ class Replicas:
         elif role.epoch != state.leader_epoch or (
             isinstance(role, PartitionFollower) and role.leader_id != state.leader
         ):
-            given = self._role(replica.partition, state, replica.log, replica.high_watermark)
-            _begin_epoch(given, replica.log)
-            replica.take(given)
+            new_role = self._role(replica.partition, state, replica.log, replica.high_watermark)
+            _begin_epoch(new_role, replica.log)
+            replica.take(new_role)
         return replica
 
     def partitions_here(self) -> list[TopicPartition]:
@@ -418,13 +420,13 @@ class Replicas:
         ]
 
     def _holds(self, topic: str, state: PartitionState) -> bool:
-        """Whether this node has a copy, as a replica or as an observer. No topic gets the metadata log's directory."""
+        """Returns True if this node has a replica or an observer's copy. No topic gets the metadata log's directory."""
         if topic == METADATA_TOPIC:
             return False
         return self._node_id in state.replicas or self._node_id in named_observers(self._image, topic)
 
     def follows(self, topic: str, index: int) -> bool:
-        """Whether this node has a copy that another node leads."""
+        """Returns True if this node has a copy that another node leads."""
         known = self._image.topics.get(topic)
         state = None if known is None else known.partitions.get(index)
         return state is not None and state.leader not in (self._node_id, -1) and self._holds(topic, state)
@@ -441,7 +443,7 @@ class Replicas:
         replica = self.by_topic.get(partition.topic, {}).pop(partition.partition, None)
         delay_ms = self._configs.topic(partition.topic).file_delete_delay_ms
         if replica is not None:
-            # Whoever still holds it must not take it for a leader: nothing may be written any more.
+            # Code that still refers to the replica must not use it as a leader: nothing may be written any more.
             replica.take(
                 PartitionFollower(
                     node_id=self._node_id,
@@ -461,7 +463,7 @@ class Replicas:
         self.doomed_directories.append((self._clock.wall_ms() + delay_ms, doomed))
 
     def configs_changed(self) -> None:
-        """Gives each open replica its present configuration; the same object means nothing changed."""
+        """Gives each open replica its present configuration; the same object means that nothing has changed."""
         for topic, partitions in self.by_topic.items():
             config = self._configs.topic(topic)
             for replica in partitions.values():
@@ -469,7 +471,7 @@ class Replicas:
                     replica.configure(config)
 
     def sizes(self) -> dict[LogDirectory, list[tuple[TopicPartition, int]]]:
-        """Bytes of each partition, by directory; those never opened are measured on the disk."""
+        """Returns the bytes of each partition, by directory; logs that are not open are measured on the disk."""
         found: dict[LogDirectory, list[tuple[TopicPartition, int]]] = {d: [] for d in self.directories}
         for partition, (directory, path) in self._on_disk.items():
             replica = self.get(*partition)
@@ -484,13 +486,13 @@ class Replicas:
             found[directory].append((partition, size))
         for partition in self.partitions_here():
             if partition not in self._on_disk:
-                # Its directory is made when it is first used.
+                # Its directory is created on its first use.
                 directory = self.preferred_directories.get(partition, self.directories[0])
                 found[directory].append((partition, 0))
         return found
 
 
 def _begin_epoch(role: PartitionLeader | PartitionFollower, log: Log) -> None:
-    """Notes where a new leader's epoch begins; its first append writes it."""
+    """Notes the begin of a new leader's epoch, which its first append writes."""
     if isinstance(role, PartitionLeader):
         log.epochs.begin(role.epoch, log.log_end_offset)

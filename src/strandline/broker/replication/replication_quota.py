@@ -1,9 +1,9 @@
-"""Throttled replication: a reassignment that copies much leaves room for everybody else.
+"""Throttled replication: a reassignment that copies much leaves bandwidth for clients.
 
-Topics list the replicas that are throttled (`leader.` and `follower.replication.throttled.replicas`), brokers the bytes
-a second for all of them together. Only replicas that are not in sync are held back: one that is in sync carries
-acknowledgements, and slowing it down would slow down producers. A side that has used up its rate over the window gives
-or asks for nothing more until it is below it again, so a batch that is larger than the rate gets through, late.
+Topics list the replicas that are throttled (`leader.` and `follower.replication.throttled.replicas`), brokers have the
+bytes per second for all of them together. Only replicas that are not in sync are throttled: acknowledgements depend on
+replicas in sync, and throttling those would slow down producers. A side that has used up its rate over the window sends
+or requests nothing more until it is below the rate again, so a batch that is larger than the rate gets through, late.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALL: Final = "*"
 
 
 class ReplicationQuota:
-    """The bytes that one side of replication has moved lately, and whether that is too much."""
+    """The recent bytes of one side of replication, and whether they exceed the rate."""
 
     def __init__(self, node: NodeContext, rate_key: str) -> None:
         self._node = node
@@ -31,7 +31,7 @@ class ReplicationQuota:
         self._total = 0
 
     def lists(self, replica: Replica, node_id: int) -> bool:
-        """Whether the topic's setting names this replica on that broker."""
+        """Returns True if the topic's setting names this replica on that broker."""
         config = replica.config
         if self._rate_key == LEADER:
             named = config.leader_replication_throttled_replicas

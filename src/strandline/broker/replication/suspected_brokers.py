@@ -1,12 +1,13 @@
-"""Brokers that have just gone, and how clients are led past them.
+"""Brokers whose connection has just broken: Metadata waits for the election of other leaders.
 
-A client whose leader dies asks for metadata within a millisecond, before the controller has elected another. If it is
-told of the dead leader it believes that for as long as its own timers say: a second or two with librdkafka. So:
+A client whose leader dies requests metadata within a millisecond, before the controller has elected another. If the
+response names the dead leader, the client tries it for as long as its own timers say: a second or two with librdkafka.
+So:
 
-1. When a connection to another broker breaks that broker is suspected and probed. While that is open a question about
-   partitions that it leads waits for the controller's decision, for DECISION_SECONDS_MAX at the most.
+1. When a connection to another broker breaks, that broker is suspected and probed. Meanwhile a request for partitions
+   that it leads waits for the controller's decision, for at most DECISION_SECONDS_MAX.
 2. A broker that was fenced stays in the list of brokers for LISTED_SECONDS: a client that hands a partition over from
-   one broker to the next needs both. Nothing is led by it any more.
+   one broker to the next needs both. It does not lead anything any more.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SuspectedBrokers:
         self._listed_until: dict[int, float] = {}
 
     def suspect(self, node_id: int) -> None:
-        """A connection to it has broken."""
+        """Suspects a broker, because a connection to it has broken."""
         state = self._node.image.brokers.get(node_id)
         if node_id in self._suspects or state is None or state.fenced:
             return
@@ -56,14 +57,14 @@ class SuspectedBrokers:
                 decided.set_result(None)
 
     def fenced(self, node_id: int) -> None:
-        """The image says so now, and who leads instead."""
+        """Ends a suspicion: the broker is fenced in the image, which has the new leaders."""
         self._listed_until[node_id] = self._node.clock.monotonic() + LISTED_SECONDS
         decided = self._suspects.get(node_id)
         if decided is not None and not decided.done():
             decided.set_result(None)
 
     def concern(self, topics: Iterable[TopicState]) -> bool:
-        """Whether a suspect leads something in these topics."""
+        """Returns True if a suspected broker leads a partition of these topics."""
         return bool(self._suspects) and any(
             partition.leader in self._suspects for topic in topics for partition in topic.partitions.values()
         )
@@ -73,7 +74,7 @@ class SuspectedBrokers:
             await asyncio.shield(decision)
 
     def listed_brokers(self) -> list[BrokerRegistration]:
-        """The brokers that clients are told of."""
+        """Returns the brokers for responses to clients."""
         now = self._node.clock.monotonic()
         return [
             state

@@ -1,1 +1,1 @@
-"""The security of each listener, logins of clients, and how this node logs in to others."""
+"""The security of each listener, logins of clients, and logins of this node to others."""

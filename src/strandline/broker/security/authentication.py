@@ -1,8 +1,8 @@
-"""The login of one connection by SASL, as Kafka's brokers take it (KIP-43, KIP-152, KIP-368).
+"""The SASL login of one connection, by the rules of Kafka's brokers (KIP-43, KIP-152, KIP-368).
 
 1. Before the login only ApiVersions, SaslHandshake and SaslAuthenticate are served; all else closes the connection.
 2. A handshake names a mechanism. After version 0 of it, SASL messages are frames without headers.
-3. A login that fails is responded to late (connection.failed.authentication.delay.ms), and closes the connection.
+3. The response to a failed login is delayed (connection.failed.authentication.delay.ms), and closes the connection.
 4. A session that has a lifetime is renewed by another handshake, for the same user and by the same mechanism. A request
    that comes after its end closes the connection.
 """
@@ -21,7 +21,7 @@ from strandline.wire.api.k17_sasl_handshake import SaslHandshakeResponse
 API_VERSIONS: Final = 18
 SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
-# Kafka refuses logins that are renewed sooner than this.
+# Kafka refuses a renewal that comes sooner than this.
 _RENEWAL_S_MIN: Final = 1.0
 
 
@@ -34,16 +34,16 @@ class Authentication:
         self.has_raw_frames = False
         self.has_failed = False
         self.principal: Principal | None = None
-        self._expires_at: float | None = None  # monotonic
+        self._expires_at: float | None = None  # on the monotonic clock
         self._logged_in_at = 0.0
         self.session_lifetime_ms = 0
-        # True while every request is served without a look: logged in, for ever.
+        # True while every request is served without a check: logged in, without an end.
         self.is_settled = False
 
     def refusal(self, api_key: int) -> str | None:
-        """Why a request is not served now; None if it is."""
+        """Returns why a request is not served now; None if it is."""
         if self.has_failed:
-            return "a request after a login that failed"
+            return "a request came after a failed login"
         if self._exchange is not None:
             served: tuple[int, ...] = (SASL_AUTHENTICATE,)
         elif self.principal is None:
@@ -51,13 +51,13 @@ class Authentication:
         elif self._expires_at is None or self._clock.monotonic() < self._expires_at:
             return None
         else:
-            served = (SASL_HANDSHAKE,)  # late, but not too late to log in again
+            served = (SASL_HANDSHAKE,)  # late, but the client may still log in again
             if api_key not in served:
                 return "the session has ended, and the client has not logged in again"
-        return None if api_key in served else f"a request of API key {api_key} before the login"
+        return None if api_key in served else f"a request of API key {api_key} came before the login"
 
     def begin(self, mechanism: str, version: int) -> SaslHandshakeResponse:
-        """The response to a handshake."""
+        """Returns the response to a handshake."""
         mechanisms = self.listener.mechanisms
         if self.principal is not None and self._expires_at is None:
             return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, mechanisms=())
@@ -72,7 +72,7 @@ class Authentication:
         return SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=mechanisms)
 
     def step(self, message: bytes) -> bytes:
-        """The next challenge; raises AuthenticationFailed, after which nothing is served any more."""
+        """Returns the next challenge; raises AuthenticationFailed, after which nothing is served any more."""
         assert self._exchange is not None
         try:
             challenge = self._exchange.step(message)

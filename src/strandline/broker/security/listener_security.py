@@ -26,7 +26,8 @@ _RECEIVE_TIMEOUT: Final = "strandline.request.receive.timeout.ms"
 
 
 class ListenerSecurity:
-    """Made when the listener is opened; what may change while it is open is read anew for each login."""
+    """The security of one listener. It is made when the listener is opened; settings that may change are read for each
+    login."""
 
     def __init__(self, node: NodeContext, listener: Listener, token_keys: TokenKeys) -> None:
         """Raises TlsError if the certificates cannot be used."""
@@ -50,7 +51,7 @@ class ListenerSecurity:
 
     def _tls_settings(self) -> TlsSettings:
         value = self._values.value
-        # As in Kafka, a SASL listener asks for certificates only where that is set for this listener itself.
+        # As in Kafka, a SASL listener requests certificates only if that is set for this listener itself.
         own_auth = f"{self._values.prefix}ssl.client.auth" in self._node.config.originals
         settings = tls_settings(
             value, prefix=self._values.prefix, handshake_timeout_s=self.authentication_timeout_s
@@ -61,7 +62,8 @@ class ListenerSecurity:
     # TLS
 
     def principal_of_certificate(self, subject: str | None) -> Principal:
-        """The user of a client that has shown this name; AuthenticationFailed if no rule gives it one."""
+        """Returns the user of a client with this name in its certificate; raises AuthenticationFailed if no rule
+        matches."""
         if subject is None:
             return ANONYMOUS
         try:
@@ -70,7 +72,7 @@ class ListenerSecurity:
             raise AuthenticationFailed(str(error)) from None
 
     def follow_configs(self) -> None:
-        """Uses the certificates that the settings name now, for connections that come."""
+        """Uses the certificates of the present settings for new connections."""
         if self.tls is not None:
             try:
                 self.tls.replace(self._tls_settings())
@@ -105,7 +107,7 @@ class ListenerSecurity:
         return self._node.config.int("connection.failed.authentication.delay.ms") / 1000
 
     def session_ms_max(self, mechanism: str) -> int:
-        """How long a login counts; 0 for ever."""
+        """Returns how long a login is valid; 0 is for ever."""
         value = self._values.mechanism_value(mechanism, "connections.max.reauth.ms")
         assert isinstance(value, int)
         return value
@@ -131,8 +133,8 @@ class ListenerSecurity:
             self._node.events.error("users of PLAIN cannot be read", listener=self.name, error=error)
             return False
         # The comparison takes the same time for users that do not exist.
-        given = password.encode()
-        is_right = hmac.compare_digest((expected or "").encode(), given)
+        stored = password.encode()
+        is_right = hmac.compare_digest((expected or "").encode(), stored)
         return is_right and expected is not None
 
     def _scram(self, mechanism: str, name: str) -> StoredCredential | None:

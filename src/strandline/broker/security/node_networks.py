@@ -1,4 +1,4 @@
-"""How this node connects to others: the network for the brokers' listener, and the one for the controllers'."""
+"""The networks by which this node connects to others: one for the brokers' listener, one for the controllers'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _CONTROLLER: Final = "sasl.mechanism.controller.protocol"
 
 
 class NodeNetworks:
-    """Networks that encrypt and log in as the listeners of the other nodes want it; the same one where none does."""
+    """Networks with the encryption and logins that the listeners of other nodes need; the plain network if they need
+    none."""
 
     def __init__(self, network: Network, configs: DynamicConfigs, random: Random) -> None:
         """Raises InvalidConfig and TlsError, which show no secret."""
@@ -33,12 +34,12 @@ class NodeNetworks:
         self.to_controllers = self._network(network, names[0] if names else "", _CONTROLLER)
 
     def with_sockets_of(self, network: Network) -> Network:
-        """The network to brokers, on sockets of another kind."""
+        """Returns the network to brokers, on sockets of another kind."""
         name = self._configs.static.inter_broker_listener_name
         return self._network(network, name, _INTER_BROKER)
 
     def follow_configs(self) -> None:
-        """Uses the certificates that settings name now, for connections that are opened from now on."""
+        """Uses the certificates of the present settings for new connections."""
         for values, tls in self._contexts:
             tls.replace(tls_settings(values.value, prefix=values.prefix))
 
@@ -71,5 +72,5 @@ class NodeNetworks:
 
 
 def _has_others(config: BrokerConfig, mechanism_key: str) -> bool:
-    """A node that is the only one logs in nowhere, and needs no credentials for that."""
+    """Returns True if there are other nodes to log in to: a single node needs no credentials."""
     return len(config.strings("controller.quorum.voters")) != 1 or not config.is_controller

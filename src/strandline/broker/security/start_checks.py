@@ -1,6 +1,7 @@
-"""Rules that settings of TLS and SASL must keep before a node starts (ADR 38).
+"""Rules for settings of TLS and SASL that must hold before a node starts (ADR 38).
 
-A node never serves an open port where its settings ask for a closed one, and never starts where nobody could log in.
+A node never opens an unprotected port if its settings ask for a protected one, and never starts if no user could log
+in.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def check_authorizer(config: BrokerConfig) -> None:
 
 
 def node_principal(config: BrokerConfig) -> str | None:
-    """The principal that the controllers know this node by; None if there are no others, or settings do not tell."""
+    """Returns the principal of this node at the controllers; None if there are no others, or settings do not tell."""
     names = config.strings("controller.listener.names")
     if not names or (len(config.strings("controller.quorum.voters")) == 1 and config.is_controller):
         return None
@@ -81,7 +82,7 @@ def node_principal(config: BrokerConfig) -> str | None:
     try:
         options = {} if text is None else parse_jaas(JAAS, text).options
     except ValueError:
-        return None  # refused elsewhere, in words that fit
+        return None  # another check refuses it with a better message
     return f"User:{options['username']}" if "username" in options else None
 
 
@@ -115,7 +116,7 @@ def _check_mechanisms(configs: DynamicConfigs, listener: Listener) -> None:
 
 
 def plain_users(values: ListenerValues) -> dict[str, str]:
-    """Passwords by user; InvalidConfig without the text if the setting cannot be read."""
+    """Returns passwords by user; raises InvalidConfig, without the text, if the setting cannot be read."""
     text = values.own_mechanism_text(PLAIN, JAAS)
     key = values.mechanism_key(PLAIN, JAAS)
     try:

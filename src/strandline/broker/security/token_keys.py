@@ -1,4 +1,4 @@
-"""The keys that tokens of OAUTHBEARER are signed with: read from where the settings say, and again after a while."""
+"""The keys of OAUTHBEARER tokens, which are fetched from the URL of the settings, and again after a while."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 _FILE: Final = "file://"
 _WEB: Final = ("https://", "http://")
 _OK: Final = 200
-# A token with an unknown key has the keys read again, but not more often than this.
+# A token with an unknown key causes another fetch, but not more often than this.
 _READ_AGAIN_S: Final = 10.0
 
 
@@ -34,7 +34,7 @@ class TokenKeys:
         self._sets: dict[str, tuple[float, dict[str, Any]]] = {}
 
     async def load(self, values: ListenerValues) -> None:
-        """Reads the keys of a listener before it is opened; InvalidConfig if they cannot be read."""
+        """Reads the keys of a listener before it is opened; raises InvalidConfig if they cannot be read."""
         url = str(values.value(_URL))
         try:
             keys = self._read(url) if url.startswith(_FILE) else await self._fetch(url)
@@ -43,7 +43,7 @@ class TokenKeys:
             raise InvalidConfig(_URL, url, str(error)) from None
 
     def verifier(self, values: ListenerValues) -> Callable[[str], VerifiedToken]:
-        """A function that checks a token by the settings of a listener."""
+        """Returns a function that checks a token by the settings of a listener."""
         url = str(values.value(_URL))
         rules = TokenRules(
             audience=_strings(values, "sasl.oauthbearer.expected.audience"),
@@ -75,7 +75,7 @@ class TokenKeys:
                     self._not_read(url, error)
                 self._sets[url] = (now, keys)
             else:
-                # A login does not wait for it; one whose token has an unknown key is tried again by its client.
+                # The login does not wait for it; a client whose token has an unknown key logs in again.
                 self._node.tasks.start(self._fetch_again(url))
         if not keys:
             raise AuthenticationFailed("Authentication failed: this broker cannot check tokens at the moment")
@@ -101,7 +101,7 @@ class TokenKeys:
             self._sets[url] = (self._node.clock.monotonic(), keys)
 
     def _not_read(self, url: str, error: Exception) -> None:
-        """The keys that were read before stay in use."""
+        """Logs the failure; the keys that were read before stay in use."""
         self._node.events.error("keys of tokens cannot be read", url=url, error=error)
 
 

@@ -1,1 +1,1 @@
-"""Connections of clients: frames in, dispatch to a handler, responses out in order, and the limits on all of it."""
+"""Connections of clients: frames, dispatch to handlers, responses in order, and limits."""

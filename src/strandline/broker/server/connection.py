@@ -1,16 +1,16 @@
-"""A client's connection: frames in, responses out, in the order of the requests.
+"""A client's connection: it receives frames, and sends responses in the order of the requests.
 
-1. Requests are handled in the order in which they arrive. One whose handler returned a coroutine holds up the next
-   until it is done, so that two writes of one connection never overtake each other; one that merely waits (a long
-   poll, acknowledgements) does not.
-2. Responses leave in the order of their requests. A long poll that waits is completed with what there is when an
-   ApiVersions request comes after it. This is private to our nodes: by it a follower ends a poll that does not name
-   everything that it wants by now (`NodeClient.nudge`, `interrupt_long_poll`).
+1. Requests are handled in the order in which they arrive. A request whose handler returned a coroutine holds up the
+   next until it is done, so that two writes of one connection never overtake each other; a request that merely waits (a
+   long poll, acknowledgements) does not.
+2. Responses are sent in the order of their requests. When an ApiVersions request follows a long poll, the poll is
+   completed with the records that there are. Only Strandline's nodes use this: a follower ends a poll in which a
+   partition is missing by now (`NodeClient.nudge`, `interrupt_long_poll`).
 3. Nothing is read that could not be handled: while such a coroutine runs, and above SEND_BYTES_HIGH unsent bytes or
-   WAITING_MAX waiting requests, the socket is paused. A peer that does not read its responses stops itself.
-4. The memory of a large request grows with what arrives of it, and is charged to the node before it does; where there
-   is no room the socket waits. A request that has begun and is not complete in time closes its connection.
-5. Bytes that make no sense close this connection, with one line in the log, and touch nothing else.
+   WAITING_MAX waiting requests, the socket is paused. So a peer that does not read its responses stops only itself.
+4. The memory of a large request grows with the bytes that arrive, and is charged to the node first; if there is no
+   room, the socket waits. A request that is not complete in time closes its connection.
+5. Invalid bytes close this connection, with one line in the log, and affect nothing else.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from strandline.wire.codec import DecodeError, EncodeError
 SEND_BYTES_HIGH: Final = 1024 * 1024
 WAITING_MAX: Final = 100
 GATHERED_BYTES_MAX: Final = 64 * 1024
-# Below this a region of a file is read and sent with what is around it: the system calls cost more than the copy.
+# A smaller region of a file is read and sent with the bytes around it: system calls take longer than the copy.
 SENT_FROM_FILE_MIN: Final = 16 * 1024
 
-# For a peer that speaks another protocol.
+# Advice for a peer that speaks another protocol.
 _ADVICE: Final = {
     "TLS": "the client has security.protocol=SSL or SASL_SSL, and this listener does not",
     "HTTP": "this is a port of Kafka's protocol",
@@ -65,26 +65,26 @@ class ClientConnection:
         self.on_lost: Callable[[], None] | None = None
         self.handler_state: dict[int, Any] = {}
         self.principal = ANONYMOUS
-        self.authentication: Authentication | None = None  # on listeners with SASL
+        self.authentication: Authentication | None = None  # only on listeners with SASL
         self._frames = FrameReader(server.request_bytes_max)
         self._connection: Connection | None = None
         self._waiting: deque[RequestContext] = deque()
         self._is_exclusive = False  # a coroutine of this connection is running
         self._is_paused = False
-        self._gathered: bytearray | None = None  # responses, while requests that came together are handled
-        self._is_deferred = False  # what was received is handled at the end of this iteration of the loop
-        self._muted: asyncio.TimerHandle | None = None  # over a quota: nothing is read for a time
-        self._is_held = False  # over the limit of connections: not served yet
+        self._gathered: bytearray | None = None  # responses to requests that came together
+        self._is_deferred = False  # received bytes are handled at the end of this iteration of the loop
+        self._muted: asyncio.TimerHandle | None = None  # over a quota: nothing is read until then
+        self._is_held = False  # over a limit of connections: not served yet
         self._charged = 0
-        self._is_incomplete = False  # a part of a request is here
+        self._is_incomplete = False  # a part of a request has been received
         self.last_active = 0.0
-        self._arrived_at: float | None = None  # when what is deferred came
-        self._measured_to = 0.0  # the time of the requests up to here is accounted for
-        self._sending: RequestTimes | None = None  # of the latest response
+        self._arrived_at: float | None = None  # the arrival of deferred requests
+        self._measured_to = 0.0  # the time of earlier requests is accounted for
+        self._sending: RequestTimes | None = None  # the times of the latest response
         self._unsent: tuple[RequestTimes, float] | None = (
-            None  # whose response waits for the peer, and since when
+            None  # the API whose response waits for the peer, and its time
         )
-        self.software = ("unknown", "unknown")  # name and version, as ApiVersions 3 and later say
+        self.software = ("unknown", "unknown")  # name and version, from ApiVersions 3 and later
         self.buffer = self._frames.buffer
 
     @property
@@ -115,19 +115,19 @@ class ClientConnection:
                 else:
                     self._pump()
         elif self._frames.is_full:
-            self._pump()  # a large request, or one that is to be received into a buffer of its own
+            self._pump()  # a large request, or one for a buffer of its own
         else:
             self.last_active = self._clock.monotonic()
 
     def handle_received(self) -> None:
-        """Handles what came in this iteration of the loop; the responses wait for `send_responses`."""
+        """Handles the requests of this iteration of the loop; the responses wait for `send_responses`."""
         self._is_deferred = False
         if self._gathered is None:
             self._gathered = bytearray()
         try:
             self._pump()
         except Exception as error:
-            # A fault of ours; the other connections of this iteration must not wait for it.
+            # This is a defect of Strandline; the other connections of this iteration must not suffer from it.
             self._server.events.error("a request failed", peer=self.peer_address, error=repr(error))
             self._fail(repr(error))
 
@@ -166,7 +166,7 @@ class ClientConnection:
     # Called by the broker
 
     def serve(self) -> None:
-        """A place has become free for a connection that was held."""
+        """Serves a connection that was held back, because there is room now."""
         self._is_held = False
         self._resume()
 
@@ -180,14 +180,14 @@ class ClientConnection:
             self._connection.abort()
 
     def end_with(self, data: bytes) -> None:
-        """Sends these bytes after the responses that are complete, and closes the connection."""
+        """Sends these bytes after the complete responses, and closes the connection."""
         self._send_gathered()
         if self._connection is not None:
             self._connection.send(data)
             self._connection.close()
 
     def end_idle(self) -> None:
-        """Closes the connection; a peer that has not taken its responses for so long is not waited for."""
+        """Closes an idle connection, without waiting for a peer that does not take its responses."""
         if self._connection is not None:
             if self._connection.unsent_bytes:
                 self._connection.abort()
@@ -199,19 +199,19 @@ class ClientConnection:
         return not self._waiting and not self._is_exclusive
 
     def memory_granted(self) -> None:
-        """Room has become free for the large request that this connection waits to receive."""
+        """Receives more of a large request, because there is memory now."""
         self._charged += self._frames.growth_bytes
         self._frames.grow()
         self._resume()
 
     def end_overdue(self) -> None:
-        """The rest of a request has not come in time."""
+        """Closes the connection, because the rest of a request has not come in time."""
         self._fail("the rest of a request did not come in time")
 
     # Requests
 
     def _pump(self) -> None:
-        """Handles the complete requests that are here, as long as the connection may go on."""
+        """Handles complete requests, as long as the connection may go on."""
         self.last_active = self._measured_to = self._clock.monotonic()
         is_outermost = self._gathered is None
         if is_outermost:
@@ -233,7 +233,7 @@ class ClientConnection:
                 if self._must_pause():
                     self._pause()
                 if not frames.small_end:
-                    return  # as it is with most
+                    return  # the usual case
         except BadFrame as error:
             self._send_gathered()
             self._fail(str(error), error.protocol)
@@ -247,7 +247,7 @@ class ClientConnection:
                 self._gathered = None
 
     def _send_gathered(self) -> None:
-        """Responses to requests that came together leave together: a system call costs more than the response."""
+        """Sends the responses to requests that came together, because a system call takes longer than a response."""
         gathered = self._gathered
         if gathered and self._connection is not None:
             self._gathered = bytearray()
@@ -256,12 +256,12 @@ class ClientConnection:
                 self._note_unsent()
 
     def _note_unsent(self) -> None:
-        """The peer does not take its responses as fast as they come."""
+        """Notes that the peer takes its responses more slowly than they are made."""
         if self._unsent is None and self._sending is not None:
             self._unsent = (self._sending, self._clock.monotonic())
 
     def _receive_more(self) -> None:
-        """A request is here in part: has memory granted for the rest of it, as far as it has arrived."""
+        """Requests memory for the rest of a request of which a part has been received."""
         memory, frames = self._server.memory, self._frames
         if not self._is_incomplete or frames.growth_bytes:
             self._is_incomplete = True
@@ -296,7 +296,7 @@ class ClientConnection:
         now = self._measured_to = self._clock.monotonic()
         arrived_at = self._arrived_at or self.last_active
         if not self._waiting and (handled is None or type(handled) is tuple or type(handled) is list):
-            # Most requests: nothing to wait for.
+            # Most requests do not wait.
             if started_at == arrived_at:
                 context.times.at_once(now - started_at)
             else:
@@ -342,12 +342,12 @@ class ClientConnection:
             finished.request = context
 
     def completed(self, request: RequestContext, body: Body) -> None:
-        """A response that was pending is known."""
+        """Takes the body of a pending response."""
         if request.is_complete:  # the client is gone
             return
         self._complete(request, body)
         if self._is_paused:
-            # Not at once: the caller is in the midst of handling another request.
+            # This is not done at once, because the caller is handling another request.
             asyncio.get_running_loop().call_soon(self._resume)
 
     # Responses
@@ -357,10 +357,10 @@ class ClientConnection:
         if self._server.quotas.is_active:
             response = self._server.quotas.throttled(context, response)
         context.is_complete = True
-        # What was pending refers to the request: together they would stay until the collector comes.
+        # The pending response and the request refer to each other, and would stay until the garbage collector runs.
         context.pending = None
         now = self._clock.monotonic()
-        if len(queue) == 1:  # as it is with most
+        if len(queue) == 1:  # the usual case
             assert queue[0] is context
             queue.clear()
             context.observe_waited(now, now)
@@ -383,7 +383,7 @@ class ClientConnection:
         gathered = self._gathered
         if (
             gathered is not None and len(response) == 1 and type(part := response[0]) is not Slice
-        ):  # as most are
+        ):  # the usual case
             if context.has_tagged_response_header:
                 gathered += _TAGGED_RESPONSE_HEAD.pack(len(part) + 5, context.correlation_id)
             else:
@@ -418,12 +418,13 @@ class ClientConnection:
                         self._note_unsent()
                     head = bytearray()
         except OSError as error:
-            # The response's size may have been sent, so nothing else can follow. The next read of the log says why.
+            # The response's size may have been sent, so no error can follow. The next read of the log reports the
+            # reason.
             self._fail(f"records cannot be read: {error}")
             return
         if not head:
             return
-        gathered = self._gathered  # another one, if what was there has been sent
+        gathered = self._gathered  # a new buffer if the last one was sent
         if gathered is None:
             connection.send(head)
             return
@@ -431,7 +432,7 @@ class ClientConnection:
         if len(gathered) > GATHERED_BYTES_MAX:
             self._send_gathered()
 
-    # Pushing back
+    # Back pressure
 
     def _must_pause(self) -> bool:
         if self._is_exclusive or self._muted is not None or len(self._waiting) >= WAITING_MAX:
@@ -439,7 +440,7 @@ class ClientConnection:
         return self._connection is not None and self._connection.unsent_bytes > SEND_BYTES_HIGH
 
     def mute(self, seconds: float) -> None:
-        """Reads nothing for a time: the client is over a quota. What was longer before stays so."""
+        """Reads nothing for a time, because the client is over a quota; a longer earlier time stays."""
         loop = asyncio.get_running_loop()
         if self._muted is None or self._muted.when() < loop.time() + seconds:
             if self._muted is not None:
@@ -457,11 +458,11 @@ class ClientConnection:
             self._connection.pause_reading()
 
     def _resume(self) -> None:
-        """Goes on with requests that are here already, then reads more, unless there is still a reason to wait."""
+        """Handles received requests and then reads more, unless there is still a reason to wait."""
         if self._connection is None or self._is_held or self._must_pause():
             return
         if self._frames.growth_bytes:
-            return  # `memory_granted` comes
+            return  # `memory_granted` will be called
         was_paused, self._is_paused = self._is_paused, False
         self._pump()
         if was_paused and not self._is_paused and self._connection is not None:

@@ -1,4 +1,4 @@
-"""Limits that hold for all connections of a node: their number, and the bytes of requests being received."""
+"""Limits over all connections of a node: their number, and the bytes of requests that are being received."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strandline.broker.quotas.connection_rates import ConnectionRates
 from strandline.config.listener_values import ListenerValues
 
 _IDLE_CHECKS_PER_LIMIT: Final = 4
-# A request that arrives more slowly than this, beyond its timeout, is given up.
+# A request that arrives more slowly than this after its timeout is given up.
 RECEIVE_BYTES_PER_S_MIN: Final = 64 * 1024
 
 
@@ -20,7 +20,7 @@ class ReceivingConnection(Protocol):
     """A connection that has received a part of a request."""
 
     def memory_granted(self) -> None:
-        """Called when there is room for the part of a request that waits."""
+        """Called when there is memory for more of the request."""
         ...
 
     def end_overdue(self) -> None:
@@ -29,7 +29,7 @@ class ReceivingConnection(Protocol):
 
 
 class LimitedConnection(Protocol):
-    """A connection that is counted, and perhaps held back."""
+    """A connection that is counted and can be held back."""
 
     listener: str
     is_controller_listener: bool
@@ -50,38 +50,39 @@ class LimitedConnection(Protocol):
 
 
 class RequestMemory:
-    """The bytes of requests that are being received, over all connections, and how long each of them takes.
+    """The bytes of incomplete requests over all connections, and their deadlines.
 
     1. All of them together hold at most `limit` bytes (`queued.max.request.bytes`, or else
-       `strandline.incomplete.requests.max.bytes`). A connection that wants more waits unread, the youngest longest.
-    2. The oldest incomplete request is always granted what it wants: otherwise requests that have each begun could wait
-       for each other, and one that is larger than the limit could never be received.
-    3. A request that has begun must be complete in time: `strandline.request.receive.timeout.ms`, and on top of that
-       the time that its size takes at RECEIVE_BYTES_PER_S_MIN. Otherwise its connection is closed.
+       `strandline.incomplete.requests.max.bytes`). A connection that needs more is not read meanwhile, the youngest for
+       the longest time.
+    2. The oldest incomplete request always gets its memory: otherwise incomplete requests could wait for each other,
+       and one that is larger than the limit could never be received.
+    3. A request that has begun must be complete within `strandline.request.receive.timeout.ms` plus the time for its
+       size at RECEIVE_BYTES_PER_S_MIN. Otherwise its connection is closed.
     """
 
     def __init__(self, limit: int, timeout_s: float) -> None:
         self.limit = limit
         self._timeout_s = timeout_s
         self.used = 0
-        # Deadlines of incomplete requests, those that began first at the beginning.
+        # Deadlines of incomplete requests, in the order in which they began.
         self._incomplete: dict[ReceivingConnection, float] = {}
         self._waiting: dict[ReceivingConnection, int] = {}
         self._is_granting = False
 
     def begin(self, connection: ReceivingConnection, size: int, now: float) -> None:
-        """A part of a request has come; once its size is known, the deadline follows from it."""
+        """Notes that a part of a request has come, and its deadline once its size is known."""
         deadline = now + self._timeout_s + size / RECEIVE_BYTES_PER_S_MIN
         self._incomplete[connection] = max(deadline, self._incomplete.get(connection, 0.0))
 
     def complete(self, connection: ReceivingConnection) -> None:
-        """The request is there, or its connection is gone: those after it do not wait for it."""
+        """Notes that a request is complete or its connection is gone, so that others do not wait for it."""
         self._waiting.pop(connection, None)
         if self._incomplete.pop(connection, None) is not None and self._waiting:
             self._grant()
 
     def charge(self, size: int, connection: ReceivingConnection) -> bool:
-        """True if there is room; otherwise `connection.memory_granted` is called when there is."""
+        """Returns True if there is room; otherwise `connection.memory_granted` is called when there is."""
         if not self._fits(size, connection):
             self._waiting[connection] = size
             return False
@@ -99,8 +100,8 @@ class RequestMemory:
             connection.end_overdue()
 
     def _grant(self) -> None:
-        """Grants room in the order in which requests began. One that is granted room may give it back at once, which
-        comes here again: the outermost call goes on."""
+        """Grants memory in the order in which requests began. A connection may release it at once, which calls this
+        again: then the outermost call goes on."""
         if self._is_granting:
             return
         self._is_granting = True
@@ -123,29 +124,29 @@ class RequestMemory:
 
 
 class ConnectionLimits:
-    """`max.connections` holds further ones back until another ends; `max.connections.per.ip` turns them away.
+    """Limits of the number of connections. `max.connections` holds further ones back until another ends;
+    `max.connections.per.ip` refuses them.
 
-    `listener.name.<name>.max.connections` is the same for one listener, beside the limit of the broker.
+    `listener.name.<name>.max.connections` is the same for one listener, besides the limit of the broker.
 
-    While the node starts, its ports are open and nobody is served: what leads which partition, and in which epoch, is
-    known when the node is registered.
-    Other nodes of the quorum are served at any time, and do not count. Brokers that have a listener of their own are
-    never held for the sake of the number, though they count: clients, however many, do not stop replication. That is
-    Kafka's rule (`protectedListener`); where brokers and clients share a listener, they cannot be told apart.
+    While the node starts, its ports are open and no client is served: leaders and epochs are known once the node is
+    registered. Other nodes of the quorum are always served, and do not count. Brokers with a listener of their own
+    count, but are never held back because of the number: clients, however many, do not stop replication. That is
+    Kafka's rule (`protectedListener`); if brokers and clients share a listener, they cannot be told apart.
     """
 
     def __init__(self, node: NodeContext, protected_listener: str | None) -> None:
         self._node = node
         self._protected_listener = protected_listener
         self._served: dict[LimitedConnection, None] = {}
-        self._quorum: dict[LimitedConnection, None] = {}  # other nodes, at the controllers' listener
-        self._held: dict[str, dict[LimitedConnection, int]] = {}  # by listener, numbered as they came
+        self._quorum: dict[LimitedConnection, None] = {}  # other nodes, on the controllers' listener
+        self._held: dict[str, dict[LimitedConnection, int]] = {}  # by listener, in order of arrival
         self._held_number = 0
         self._served_by_listener: dict[str, int] = {}
         self._by_address: dict[str, int] = {}
         self._addresses: dict[LimitedConnection, str] = {}
         self.rates = ConnectionRates(node)
-        # Over the rate at which connections may come: served, or closed, when their time has come.
+        # Connections over the rate of new connections, which are served or closed later.
         self._delayed: dict[LimitedConnection, asyncio.TimerHandle] = {}
         self._is_serving = True
         self.opened_count = self.ended_count = 0
@@ -158,14 +159,14 @@ class ConnectionLimits:
         return sum(map(len, self._held.values())) + len(self._delayed)
 
     def count_by_listener(self) -> dict[str, int]:
-        """How many connections are open on each listener."""
+        """Returns how many connections are open on each listener."""
         found: dict[str, int] = {}
         for connection in self._addresses:
             found[connection.listener] = found.get(connection.listener, 0) + 1
         return found
 
     def count_by_software(self) -> dict[tuple[str, str, str], int]:
-        """How many connections are open by the name and version of the client, and by listener."""
+        """Returns how many connections are open, by name and version of the client and by listener."""
         found: dict[tuple[str, str, str], int] = {}
         for connection in self._addresses:
             place = (*connection.software, connection.listener)
@@ -196,7 +197,7 @@ class ConnectionLimits:
         return "hold"
 
     def _come(self, connection: LimitedConnection) -> None:
-        """A connection has waited for as long as the rate wants it."""
+        """Goes on with a connection that has waited for the rate."""
         del self._delayed[connection]
         self._hold(connection)
         self.serve_held()
@@ -254,7 +255,7 @@ class ConnectionLimits:
         self.serve_held()
 
     def serve_held(self) -> None:
-        """Serves as many as there are places for: one has ended, or a limit may have been raised."""
+        """Serves as many held connections as the limits allow: one has ended, or a limit may have been raised."""
         while self._is_serving and (listener := self._first_held()) is not None:
             held = self._held[listener]
             connection = next(iter(held))
@@ -263,7 +264,7 @@ class ConnectionLimits:
             connection.serve()
 
     def _first_held(self) -> str | None:
-        """The listener, of those with a place, whose first connection has waited longest."""
+        """Returns the listener with room whose first connection has waited longest."""
         heads = {listener: next(iter(held.values())) for listener, held in self._held.items() if held}
         for listener in sorted(heads, key=heads.__getitem__):
             if self._has_place(listener):
@@ -271,7 +272,7 @@ class ConnectionLimits:
         return None
 
     async def close_idle(self) -> None:
-        """Closes connections on which nothing has happened for `connections.max.idle.ms`."""
+        """Closes connections that were idle for `connections.max.idle.ms`."""
         limit_ms = self._node.int_config("connections.max.idle.ms")
         if limit_ms > 0:
             moment = self._node.clock.monotonic() - limit_ms / 1000
@@ -280,7 +281,7 @@ class ConnectionLimits:
                     connection.end_idle()
 
     def idle_check_ms(self) -> int:
-        """The interval of `close_idle`."""
+        """Returns the interval of `close_idle`."""
         limit_ms = self._node.int_config("connections.max.idle.ms")
         return NEVER_MS if limit_ms <= 0 else max(limit_ms // _IDLE_CHECKS_PER_LIMIT, 10)
 

@@ -1,14 +1,13 @@
-"""From a request to its handler: by API key, version and listener.
+"""The dispatch of a request to its handler, by API key, version and listener.
 
-A handler's module is imported on its first request, so that a start does not pay for what nobody asks for. A module
-has either `handle(services, context, request) -> response`, which takes and returns version-free messages, or
-`handle_raw(services, context)`, which deals with the bytes itself: on the hot path it walks them, and a response that
-may be large it encodes in a worker.
+A handler's module is imported on its first request, so that a start does not import unused ones. A module has either
+`handle(services, context, request) -> response`, which takes and returns version-free messages, or
+`handle_raw(services, context)`, which handles the bytes itself: it decodes them by hand on the hot path, or encodes a
+large response in a worker.
 
 A handler returns its response; or a coroutine, which holds up the connection's next request until it is done; or a
-`PendingResponse`, which does not. Where a whole request can fail while it waits, `refuse(request, error) -> response`
-says so in the words of its API. A load that `first_load(services, request)` returns is awaited before the request is
-handled.
+`PendingResponse`, which does not. If a whole request can fail while it waits, `refuse(request, error) -> response`
+makes its response. If `first_load(services, request)` returns a load, it is awaited before the request is handled.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class Dispatch:
         unknown_version: Mapping[int, Handler],
         authorizer: NodeAuthorizer | None,
     ) -> None:
-        """`unknown_version` has handlers for APIs that respond to versions that they do not know. The controller's
-        requests are authorized by the controller; handlers of bytes ask the authorizer themselves."""
+        """`unknown_version` has handlers for APIs that respond to unknown versions. The controller authorizes its own
+        requests; handlers of bytes call the authorizer themselves."""
         self._table = table
         self._package = package
         self._services = services
@@ -57,7 +56,7 @@ class Dispatch:
             for version in range(row.flexible_from, row.version_max + 1)
         )
         self._loaded: dict[int, Handler] = {}
-        # By key, version and whether it came to a controller's listener: handlers that are known to serve it.
+        # The handlers that were found, by key, version and whether the request came to a controller's listener.
         self._served: dict[tuple[int, int, bool], Handler] = {}
 
     def handle(self, context: RequestContext) -> Handled:
@@ -68,7 +67,7 @@ class Dispatch:
         return handler(self._services, context)
 
     def intercept(self, handle: Callable[[RequestContext], Handled] | None) -> None:
-        """Has every request go to `handle` instead, for tests that set faults; None ends that."""
+        """Sends every request to `handle` instead, for tests that set faults; None ends that."""
         vars(self).pop("handle", None)
         if handle is not None:
             vars(self)["handle"] = handle
@@ -76,7 +75,7 @@ class Dispatch:
     def _find(self, api_key: int, api_version: int, is_controller_listener: bool) -> Handler:
         row = self._table.get(api_key)
         if row is None:
-            raise DecodeError(f"a request with the unknown API key {api_key}")
+            raise DecodeError(f"the request has the unknown API key {api_key}")
         if not row.is_served_on(controller_listener=is_controller_listener):
             raise DecodeError(f"{row.name} is not served on this listener")
         if not row.version_min <= api_version <= row.version_max:
@@ -96,7 +95,7 @@ class Dispatch:
 
 
 def _by_message(module: Any, authorizer: NodeAuthorizer | None) -> Handler:
-    """Wraps a handler of messages: decodes its request, has it authorized, encodes its response."""
+    """Wraps a handler of messages: decodes the request, has it authorized, encodes the response."""
     request_class: type[Request] = module.REQUEST
     handle: Callable[[Any, RequestContext, Any], Any] = module.handle
     refuse: Refuse | None = getattr(module, "refuse", None)
@@ -146,7 +145,7 @@ async def _merged(response: Coroutine[Any, Any, Message], reduction: Reduction) 
 
 
 async def after(load: asyncio.Task[None], handle: Callable[[], Handled]) -> Finished:
-    """The result of a handler that is called once a load has ended; one that failed shows in the response."""
+    """Returns the result of a handler that is called once a load has ended; its failure shows in the response."""
     await asyncio.shield(load)
     handled = handle()
     return await handled if isinstance(handled, CoroutineType) else handled  # type: ignore[return-value]

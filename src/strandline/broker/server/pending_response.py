@@ -1,7 +1,7 @@
-"""A response that is not known yet: the one way to respond later.
+"""A response that is completed later. There is no other way to respond later.
 
-It is completed by a plain call, and leaves in the same iteration of the loop. A future would tell of it only in the
-next one, after the followers have been told what the client waited for (ADR 25).
+It is completed by a plain call, and sent in the same iteration of the loop. With a future it would be sent in the next
+one, after the fetches of followers have been handled (ADR 25).
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ def count_errors(message: Message, context: RequestContext) -> None:
 
 
 def encode_counted(message: Message, context: RequestContext) -> bytearray:
-    """A response in the version of its request; its errors are counted."""
+    """Returns the encoded response in the version of its request, and counts its errors."""
     count_errors(message, context)
     return encode(message, context.api_version)
 
 
 class PendingResponse:
-    """The bytes of a response that come later."""
+    """A response whose bytes come later."""
 
     __slots__ = ("body", "request")
 
     def __init__(self) -> None:
         self.body: Body | None = None
-        # The request that waits for it, once its connection knows that it has to wait.
+        # The request that waits for it, once its connection has noted that.
         self.request: RequestContext | None = None
 
     def complete(self, body: Body) -> None:
         self.body = body
-        # The request refers to this object: the cycle would be garbage that stays until the collector comes.
+        # The request refers to this object: the cycle would stay until the garbage collector runs.
         request, self.request = self.request, None
         if request is not None:
             request.connection.completed(request, body)
 
     def cancel(self) -> None:
-        """The client is gone."""
+        """Ends the wait, because the client is gone."""
         self.request = None
 
 
 class PendingMessage(PendingResponse):
-    """A response that is completed by its message, which is encoded for the version of the request."""
+    """A response that is completed with a message, which is encoded for the version of the request."""
 
     __slots__ = ("_context",)
 
@@ -66,7 +66,7 @@ class PendingMessage(PendingResponse):
         try:
             body = (encode_counted(message, context),)
         except EncodeError as error:
-            # Others get their responses in the same step: only this client's connection ends.
+            # Other clients get their responses in the same step, so only this client's connection ends.
             self.body = ()
             context.connection.cannot_encode(context, error)
         else:
@@ -74,7 +74,7 @@ class PendingMessage(PendingResponse):
 
 
 class AwaitedMessage:
-    """A message that a coroutine awaits, where the coroutine goes on to use it."""
+    """A message that a coroutine awaits in order to use it."""
 
     __slots__ = ("_future",)
 
@@ -89,7 +89,7 @@ class AwaitedMessage:
         return self._future.__await__()
 
 
-# The result of a handler's coroutine: a response, or a pending one where all that is left to do is to wait.
+# The result of a handler's coroutine: a response, or a pending one if it only has to wait.
 Finished = Body | None | PendingResponse
-# The result of a handler. The response is None where the client wants none.
+# The result of a handler. The response is None if the client expects none.
 Handled = Finished | Coroutine[Any, Any, Finished]

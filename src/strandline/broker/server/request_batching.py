@@ -1,10 +1,11 @@
-"""Under load, requests that arrive in one iteration of the loop are handled together, and then responded to together.
+"""Under load, requests that arrive in one iteration of the loop are handled together, and then their responses are sent
+together.
 
-What they decide can be written together too, before the responses leave: see `before_responses`.
+Their records can be written together too, before the responses are sent: see `before_responses`.
 
-Handling each as it arrives goes from the kernel's code to ours and back for every one of them, and neither finds what
-it needs in the processor's caches: with ten busy connections that costs a third more. A request that comes alone is
-handled at once; to wait for the end of the iteration would only cost it time.
+Handling each request on arrival alternates between the kernel's code and Strandline's, and neither finds its data in
+the processor's caches: with ten busy connections that takes a third more time. A request that comes alone is handled at
+once, because waiting for the end of the iteration would only delay it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Final, Protocol
 
 from strandline.ports.clock import Clock
 
-# Connections that take turns within one tick of the loop's clock, which for uvloop is a millisecond: several thousand
-# requests a second.
+# Load is assumed when several connections are active within one tick of the loop's clock, a millisecond in uvloop: that
+# is several thousand requests per second.
 _BUSY_ARRIVALS: Final = 4
-# More than these in one iteration are handled in parts: the first clients go on while the others' requests are handled.
+# More connections than these in one iteration are handled in parts, so that the first clients can go on earlier.
 _TOGETHER_MAX: Final = 16
-# After as many iterations with a single connection the load is over.
+# The load is over after as many iterations with a single connection.
 _IDLE_ROUNDS: Final = 16
 
 
 class BatchedConnection(Protocol):
-    """A connection that has received something."""
+    """A connection that has received bytes."""
 
     def handle_received(self) -> None: ...
 
@@ -35,7 +36,7 @@ class BatchedConnection(Protocol):
 class RequestBatcher:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.deferred_at = 0.0  # when the first of those was deferred that are handled together next
+        self.deferred_at = 0.0  # the time of the first deferred connection of the next batch
         self._loop: asyncio.AbstractEventLoop | None = None
         self._deferred: list[BatchedConnection] = []
         self._is_handling = False
@@ -47,9 +48,9 @@ class RequestBatcher:
         self._idle_rounds = 0
 
     def should_defer(self, connection: BatchedConnection) -> bool:
-        """True if what a connection has received is handled at the end of this iteration, and not by itself now.
+        """Returns True if the bytes of a connection are to be handled at the end of this iteration, and not at once.
 
-        A connection that is told so does not ask again in the same iteration.
+        A connection that is deferred does not call this again in the same iteration.
         """
         loop = self._loop
         if loop is None:
@@ -63,7 +64,8 @@ class RequestBatcher:
         return True
 
     def before_responses(self, write: Callable[[], None]) -> bool:
-        """Calls `write` when the requests of this iteration have been handled; False if they are handled one by one."""
+        """Has `write` called when the requests of this iteration have been handled; returns False if they are handled
+        one by one."""
         if self._is_handling:
             self._before_responses.append(write)
         return self._is_handling

@@ -1,4 +1,4 @@
-"""One request on its way through the server: its header, its bytes, and the connection that its response leaves by."""
+"""One request in the server: its header, its bytes, and the connection for its response."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from strandline.telemetry.request_metrics import RequestMetrics, RequestTimes
 from strandline.wire.codec import DecodeError, EncodeError
 from strandline.wire.compiler import skip_tags
 
-# API key, API version, correlation id, size of the client id.
+# The API key, API version, correlation id and size of the client id.
 HEADER: Final = Struct(">hhih")
 API_VERSIONS: Final = 18
 _CLIENT_ID_SIZE: Final = Struct(">h")
 
-# The body of a response: bytes and regions of files, one after the other.
+# The body of a response: bytes and regions of files, in order.
 Body = Sequence[Buffer | Slice]
 
 
 class Cancellable(Protocol):
-    """Something that is under way for a request and can be ended when its client is gone."""
+    """Work for a request that can be ended when its client is gone."""
 
     def cancel(self) -> None: ...
 
 
 class ClientChannel(Protocol):
-    """The side of a client's connection that handlers and responses use."""
+    """The interface of a client's connection for handlers and responses."""
 
     listener: str
     is_controller_listener: bool
-    principal: Principal  # ANONYMOUS where nobody logs in
+    principal: Principal  # ANONYMOUS on listeners without logins
     software: tuple[str, str]
-    # What handlers keep from one request of this connection to the next, by API key.
+    # The state of handlers between requests of this connection, by API key.
     handler_state: dict[int, Any]
-    # Ends the long poll that waits on this connection, if one does.
+    # Ends the long poll that waits on this connection, if there is one.
     interrupt_long_poll: Callable[[], None] | None
     # Called once when the connection is lost.
     on_lost: Callable[[], None] | None
@@ -54,16 +54,16 @@ class ClientChannel(Protocol):
         ...
 
     def completed(self, request: RequestContext, body: Body) -> None:
-        """A response that was pending is known."""
+        """Takes the body of a pending response."""
         ...
 
     def cannot_encode(self, request: RequestContext, error: EncodeError) -> None:
-        """A response cannot be encoded, so that the connection has to end."""
+        """Ends the connection, because a response cannot be encoded."""
         ...
 
 
 class RequestContext:
-    """One request: what a handler knows beside its message, and what its connection knows of the response."""
+    """One request: the facts for its handler besides the message, and the state of its response."""
 
     __slots__ = (
         "api_key",
@@ -100,14 +100,14 @@ class RequestContext:
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.body = body
-        self.position = position  # where the message begins, after the header
+        self.position = position  # the position of the message, after the header
         self.has_tagged_response_header = has_tagged_response_header
-        self.response: Body | None = None  # while it waits for the response of an earlier request
+        self.response: Body | None = None  # set while an earlier request has no response yet
         self.is_complete = False
         self.pending: Cancellable | None = None
         self.times = times
-        # When it came, when its handler was called and when that was done: known of requests that wait.
-        self.quota_client_id: str  # known where there are quotas
+        # The times of arrival, of the handler's call and of its end, for requests that wait.
+        self.quota_client_id: str  # known if there are quotas
         self.arrived_at: float
         self.started_at: float
         self.handled_at: float
@@ -126,7 +126,7 @@ class RequestContext:
 
     @property
     def listener(self) -> str:
-        """The name of the listener that it came to."""
+        """The name of its listener."""
         return self.connection.listener
 
     @property
@@ -134,11 +134,11 @@ class RequestContext:
         return self.connection.peer_address.rpartition(":")[0].strip("[]")
 
     def caller(self) -> Caller:
-        """The client as the group coordinator notes it."""
+        """Returns the client in the form that the group coordinator needs."""
         return Caller(self.client_id or "", f"/{self.client_host}", self.api_version)
 
     def observe_waited(self, completed_at: float, now: float) -> None:
-        """Accounts for the time of a request that waited for its response, which leaves now."""
+        """Accounts for the time of a request that waited for its response, which is sent now."""
         self.times.waiting -= 1
         self.times.waited(
             self.started_at - self.arrived_at,
@@ -149,10 +149,10 @@ class RequestContext:
 
 
 def read_whole(part: Slice) -> bytes:
-    """The bytes of a region of a file; OSError if there are fewer than was promised."""
+    """Returns the bytes of a region of a file; raises OSError if the file is shorter."""
     data = part.file.read_at(part.position, part.size)
     if len(data) != part.size:
-        raise OSError(errno.EIO, "the file is shorter than the region that was promised", part.file.path)
+        raise OSError(errno.EIO, "the file is shorter than the region of the response", part.file.path)
     return data
 
 
@@ -162,9 +162,9 @@ def read_header(
     flexible: frozenset[tuple[int, int]],
     requests: RequestMetrics,
 ) -> RequestContext:
-    """The request that a frame has, counted. Raises DecodeError; `flexible` has headers with tagged fields."""
+    """Returns the request in a frame, and counts it; raises DecodeError. `flexible` has headers with tagged fields."""
     if len(frame) < HEADER.size:
-        raise DecodeError(f"a request of {len(frame)} bytes")
+        raise DecodeError(f"a request has only {len(frame)} bytes")
     api_key, api_version, correlation_id, client_id_size = HEADER.unpack_from(frame, 0)
     position = HEADER.size
     if client_id_size > 0:
@@ -177,7 +177,7 @@ def read_header(
             position = skip_tags(frame, position) if frame[position] else position + 1
         except IndexError as error:
             raise DecodeError("a request header that ends too early") from error
-    # Never for ApiVersions, so that anyone can read it.
+    # ApiVersions never has tagged fields here, so that every client can read the response.
     has_tags = is_flexible and api_key != API_VERSIONS
     counted = requests.by_version.get((api_key, api_version)) or requests.begin(api_key, api_version)
     counted.count += 1

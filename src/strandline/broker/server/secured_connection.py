@@ -1,4 +1,4 @@
-"""A client's connection to a listener that speaks TLS, SASL or both: nothing is served before it is known who asks."""
+"""A client's connection to a listener with TLS, SASL or both: no request is served before the user is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KEY_BYTES: Final = 2
 
 
 class TlsClientConnection(ClientConnection):
-    """A connection to an SSL listener: its user is the one in the client's certificate."""
+    """A connection to an SSL listener; its user is in the client's certificate."""
 
     def __init__(
         self,
@@ -85,12 +85,12 @@ class SaslClientConnection(TlsClientConnection):
         if self._login.principal is not None:
             return
         if self._is_held:
-            self._arm()  # it is not served yet, through no fault of its own
+            self._arm()  # it is held back, which is no fault of the client
         else:
             self._fail("the client did not log in in time")
 
     def logged_in(self) -> None:
-        """The login is complete: larger requests are received from now on."""
+        """Receives larger requests from now on, because the login is complete."""
         principal = self._login.principal
         assert principal is not None
         self.principal = principal
@@ -112,7 +112,7 @@ class SaslClientConnection(TlsClientConnection):
             ClientConnection._handle(self, frame)
 
     def _handle_raw(self, frame: memoryview) -> None:
-        """A message of SASL without a header, as after version 0 of the handshake."""
+        """Handles a SASL message without a header, as after version 0 of the handshake."""
         if self._login.has_failed:
             return
         try:

@@ -20,7 +20,7 @@ from strandline.telemetry.request_metrics import RequestMetrics
 class Dispatcher(Protocol):
     """The dispatch of requests to handlers: see `dispatch.Dispatch`."""
 
-    flexible: frozenset[tuple[int, int]]  # keys and versions whose headers have tagged fields
+    flexible: frozenset[tuple[int, int]]  # keys and versions of requests whose headers have tagged fields
 
     def handle(self, context: RequestContext) -> Handled: ...
 

@@ -1,1 +1,1 @@
-"""Which parts of a node are measured, and by which names: collectors read the parts when somebody looks."""
+"""The metrics of a node's parts, and their names: collectors read the parts when the page is requested."""

@@ -1,6 +1,6 @@
-"""Metrics of rules and quotas: of Kafka's StandardAuthorizer, and `kafka.server:type=Produce|Fetch|Request|…`.
+"""Metrics of authorization and quotas: those of StandardAuthorizer, and `kafka.server:type=Produce|Fetch|Request|…`.
 
-Quotas have the names that jmx_exporter's own example gives them: `kafka_server_quota_…{resource,user,clientId}`.
+Quotas have the names of jmx_exporter's own example: `kafka_server_quota_…{resource,user,clientId}`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AccessCollector:
         mutations: MutationQuota | None,
         rates: ConnectionRates,
     ) -> None:
-        """`authorizer` is None where everybody may do everything, `mutations` where there is no controller."""
+        """`authorizer` is None without an authorizer, `mutations` on a node without a controller."""
         self._node = node
         self._authorizer = authorizer
         self._quotas = quotas

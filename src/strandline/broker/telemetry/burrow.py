@@ -1,7 +1,6 @@
-"""The lag of groups over HTTP, in the shape of Burrow's API (/v3/kafka): what reads Burrow reads this.
+"""The lag of groups over HTTP in the format of Burrow's API (/v3/kafka), for tools that read Burrow.
 
-A node tells of the groups that it coordinates; a group of another node is not found here, and the message names that
-node.
+A node shows the groups that it coordinates; for a group of another node the message names that node.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class BurrowApi:
         self._cluster_id = cluster_id
 
     def respond(self, path: tuple[str, ...]) -> Answer:
-        """The status and the body for a path below /v3/kafka."""
+        """Returns the status and the body for a path below /v3/kafka."""
         if not path:
             return 200, _body("cluster list returned", clusters=[self._cluster_id])
         if path[0] != self._cluster_id:

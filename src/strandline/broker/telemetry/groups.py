@@ -166,7 +166,7 @@ class GroupCollector:
         seconds: list[Sample] = []
         rows.reverse()
         while rows:
-            row = rows.pop()  # and let go of
+            row = rows.pop()  # and frees it
             group = escaped(row.group_id)
             for each in row.partitions:
                 topic = escaped(each.topic)

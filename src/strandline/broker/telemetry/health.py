@@ -1,4 +1,4 @@
-"""Whether a node can do its work: `/readyz` says so, and if not, why."""
+"""The health of a node for `/readyz`, and the reason if it is not ready."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from strandline.broker.metadata.raft_node import RaftNode
 from strandline.broker.node_context import NodeContext
 from strandline.broker.replication.replicas import Replicas
 
-# Kafka's BrokerState, as its gauge says it.
+# The numbers of Kafka's gauge BrokerState.
 NOT_RUNNING, STARTING, RECOVERY, RUNNING = 0, 1, 2, 3
 PENDING_CONTROLLED_SHUTDOWN, SHUTTING_DOWN = 6, 7
 
 
 class NodeHealth:
-    """Reads the state of a node. It is ready when it is registered, unfenced and knows the cluster's metadata, and when
-    no log that it leads waits to be checked after an unclean end."""
+    """Reads the state of a node. It is ready when it is registered, unfenced and has the cluster's metadata, and when
+    no log that it leads waits for recovery after an unclean shutdown."""
 
     def __init__(
         self, node: NodeContext, quorum: RaftNode, lifecycle: BrokerLifecycle, replicas: Replicas
@@ -27,7 +27,7 @@ class NodeHealth:
         self.is_stopping = False
 
     def why_not_ready(self) -> str | None:
-        """The reason, or None if the node is ready."""
+        """Returns the reason, or None if the node is ready."""
         if self.is_stopping:
             return "the node is stopping"
         if self._quorum.leader_id < 0:
@@ -47,7 +47,7 @@ class NodeHealth:
         return None if not waiting else f"{waiting} logs that this broker leads wait for recovery"
 
     def unrecovered_count(self) -> int:
-        """Led logs in directories that were not left clean, and that have not been opened since."""
+        """Returns the number of led logs that were not opened since an unclean shutdown of their directory."""
         count = 0
         for directory in self._replicas.directories:
             if directory.is_clean or directory.offline_because is not None:
@@ -60,7 +60,7 @@ class NodeHealth:
         return count
 
     def broker_state(self) -> int:
-        """Kafka's number for it."""
+        """Returns Kafka's number for the state of the node."""
         if self.is_stopping:
             return PENDING_CONTROLLED_SHUTDOWN
         if not self.is_started:

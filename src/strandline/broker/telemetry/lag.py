@@ -1,7 +1,7 @@
 """The lag of the groups that this broker coordinates.
 
-Offsets are those that the coordinator has in memory. The end of a partition, and the time of the oldest record that a
-group has not read, are those of this broker's own copy of the log. Where it has none the leader is asked for the end,
+Committed offsets are those in the coordinator's memory. The end of a partition, and the time of the oldest record that
+a group has not read, come from this broker's own copy of the log. Without a copy, the leader is asked for the end, with
 one request for all partitions of a leader, and the time is estimated.
 """
 
@@ -31,7 +31,8 @@ from strandline.wire.api.k02_list_offsets import (
 )
 
 _AT_ONCE: Final = 100
-# Times of records that are remembered: a lagging partition has one as long as its offset stays, and each costs a read.
+# The number of record times that are remembered: a lagging partition has one while its offset stays, and each needs a
+# read.
 _RECORD_TIMES_MAX: Final = 100_000
 _LATEST: Final = -1
 _LIST_OFFSETS_VERSION: Final = 9
@@ -39,12 +40,12 @@ _REQUEST_S: Final = 5.0
 
 
 class PartitionRow(NamedTuple):
-    """One partition of a group, as it is now."""
+    """The present state of one partition of a group."""
 
     topic: str
     partition: int
     seen: PartitionLag
-    lag_s: float | None  # None where it is not known
+    lag_s: float | None  # None if it is not known
     member: GroupMember | None
 
 
@@ -73,7 +74,7 @@ class LagMonitor:
         self._seen: dict[str, dict[TopicPartition, PartitionLag]] = {}
         self._remote_ends: dict[TopicPartition, EndOffsets] = {}
         self._remote_end: dict[TopicPartition, int] = {}
-        # The time of the record that a group reads next, by the offset that it was read at.
+        # The time of the record that a group reads next, by its offset.
         self._record_times: dict[tuple[TopicPartition, int], int] = {}
         config = node.config
         self.rules = LagRules(
@@ -86,7 +87,8 @@ class LagMonitor:
     # Sampling
 
     async def sample(self) -> None:
-        """Sees every group once, and forgets those that are gone or coordinated elsewhere. A regular job."""
+        """Takes a sample of every group, and forgets those that are gone or have another coordinator. This is a
+        periodic job."""
         await self._find_ends()
         names: set[str] = set()
         for number, row in enumerate(self.rows()):
@@ -97,18 +99,18 @@ class LagMonitor:
         for group_id in [each for each in self._seen if each not in names]:
             del self._seen[group_id]
         if len(self._record_times) > _RECORD_TIMES_MAX:
-            self._record_times.clear()  # those in use are read again
+            self._record_times.clear()  # those in use will be read again
 
     async def _find_ends(self) -> None:
-        """Opens the logs whose end is asked for, and asks leaders for the ends of those that are not here."""
-        wanted: dict[TopicPartition, None] = {}
+        """Opens logs to read their ends, and asks leaders for the ends of logs without a copy here."""
+        tracked: dict[TopicPartition, None] = {}
         for runtime in self._groups.shards():
             for group_id in list(runtime.shard.groups):
                 for topic, partitions in runtime.committed().of_group(group_id).items():
-                    wanted |= {TopicPartition(topic, index): None for index in partitions}
+                    tracked |= {TopicPartition(topic, index): None for index in partitions}
             await asyncio.sleep(0)
         elsewhere: dict[int, list[TopicPartition]] = {}
-        for number, partition in enumerate(wanted):
+        for number, partition in enumerate(tracked):
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
             known = self._node.image.topics.get(partition.topic)
@@ -121,13 +123,13 @@ class LagMonitor:
                 try:
                     await self._replicas.open(*partition)
                 except KafkaError:
-                    continue  # it is offline or has just been deleted
-        for partition in [each for each in self._remote_end if each not in wanted]:
+                    continue  # the log is offline or was just deleted
+        for partition in [each for each in self._remote_end if each not in tracked]:
             del self._remote_end[partition]
             self._remote_ends.pop(partition, None)
-        for leader, asked in sorted(elsewhere.items()):
+        for leader, remote in sorted(elsewhere.items()):
             if leader >= 0:
-                await self._ask(leader, asked)
+                await self._ask(leader, remote)
 
     async def _ask(self, leader: int, partitions: list[TopicPartition]) -> None:
         by_topic: dict[str, list[int]] = {}
@@ -149,7 +151,7 @@ class LagMonitor:
         try:
             response = await self._clients.call(leader, request, _LIST_OFFSETS_VERSION, _REQUEST_S)
         except (ChannelClosed, OSError, TimeoutError):
-            return  # the ends that were known stay until it can be reached
+            return  # the last known ends stay until the leader can be reached
         now_ms = self._node.clock.wall_ms()
         for topic in response.topics:
             for each in topic.partitions:
@@ -158,10 +160,10 @@ class LagMonitor:
                     self._remote_end[partition] = each.offset
                     self._remote_ends.setdefault(partition, EndOffsets()).see(each.offset, now_ms)
 
-    # Looking
+    # Reading
 
     def rows(self) -> Iterator[GroupRow | None]:
-        """Every group that is coordinated here, as it is now; None now and then, where others may go on."""
+        """Yields every group that this broker coordinates; None now and then, where other work may run."""
         count = 0
         for runtime in self._groups.shards():
             for group_id in list(runtime.shard.groups):
@@ -174,7 +176,7 @@ class LagMonitor:
                     yield None
 
     def row(self, group_id: str) -> GroupRow | None:
-        """One group; None if it is not coordinated here."""
+        """Returns one group; None if this broker does not coordinate it."""
         runtime = self._groups.loaded(group_id)
         return None if runtime is None else self._row(runtime, group_id)
 
@@ -218,7 +220,7 @@ class LagMonitor:
         return None if written_ms is None else max(now_ms - written_ms, 0) / 1000
 
     def _record_time(self, replica: Replica, offset: int) -> int | None:
-        """The time of the batch that holds an offset, or of the first that is left after it."""
+        """Returns the time of the batch that holds an offset, or of the next existing batch."""
         place = (replica.partition, offset)
         if place not in self._record_times:
             try:
@@ -227,7 +229,7 @@ class LagMonitor:
                     return None
                 self._record_times[place] = found[0].max_timestamp_at(found[1])
             except (OSError, DamagedSegment):
-                return None  # whoever reads it says why
+                return None  # a reader of the log gets the reason
         return self._record_times[place]
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of log directories, of compaction and scrubbing, of transactions, and of requests that wait."""
+"""Metrics of log directories, compaction, scrubbing, transactions and delayed requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strandline.broker.telemetry.health import NodeHealth
 from strandline.telemetry.exposition import GAUGE, Families, Family, Sample, counter, gauge, labels
 from strandline.transactions.transaction import STATE_NAMES
 
-# Requests that wait, by API key, as Kafka names its delayed operations.
+# The names of Kafka's delayed operations, by API key.
 _DELAYED: Final = {0: "Produce", 1: "Fetch", 11: "Rebalance", 21: "DeleteRecords"}
 
 
@@ -62,7 +62,7 @@ class LogCollector:
                 try:
                     total, usable = self._node.disk.capacity(directory.path)
                 except OSError:
-                    continue  # whoever writes there next finds out why
+                    continue  # the next write there gets the reason
                 sizes.append((key, total))
                 free.append((key, usable))
         name = "kafka_log_logmanager_"

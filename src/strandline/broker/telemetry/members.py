@@ -1,4 +1,4 @@
-"""Which member of a group has which partition."""
+"""The owners of partitions in a group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GroupMember(NamedTuple):
 def owners_of(
     group: ClassicGroup | ConsumerGroup, topic_name: Callable[[bytes], str]
 ) -> dict[TopicPartition, GroupMember]:
-    """The member of each partition that somebody has."""
+    """Returns the owner of each assigned partition."""
     owners: dict[TopicPartition, GroupMember] = {}
     if isinstance(group, ConsumerGroup):
         for each in group.members.values():
@@ -37,7 +37,7 @@ def owners_of(
 
 
 def _assigned(data: bytes) -> list[TopicPartition]:
-    """The partitions of a classic member, if it is a consumer; other kinds of groups have their own bytes there."""
+    """Returns the partitions of a classic member that is a consumer; other kinds of groups have their own format."""
     if len(data) < 2:
         return []
     version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.VERSIONS.high)

@@ -1,7 +1,7 @@
 """Metrics of the controller and of the metadata quorum: kafka.controller, raft-metrics, broker-metadata-metrics.
 
-Only the active controller counts brokers, topics and partitions; the others say 0, so that sums are right. (In Kafka
-every controller says them, and dashboards that sum them are wrong by the number of controllers.)
+Only the active controller counts brokers, topics and partitions; the others show 0, so that sums are right. (In Kafka
+every controller shows them, and dashboards that sum them are wrong by the number of controllers.)
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class MetadataCollector:
         )
 
     def _channels(self) -> Families:
-        """The requests of this node to other nodes of the quorum."""
+        """Yields counts of this node's requests to other nodes of the quorum."""
         name, traffic = "kafka_server_raftchannelmetrics_", self._quorum.traffic
         yield counter(f"{name}request_total", "Requests to nodes of the quorum.", traffic.requests)
         yield counter(f"{name}response_total", "Responses of nodes of the quorum.", traffic.responses)
@@ -163,7 +163,7 @@ class MetadataCollector:
             yield gauge("kafka_brokers", "Brokers that are registered and not fenced.", len(brokers) - fenced)
 
     def partition_families(self) -> Families:
-        """On the active controller: how many partitions topics have, and those that have no leader to tell of them."""
+        """Yields, on the active controller, the partition counts of topics, and the partitions without a leader."""
         if self._runtime is None or not self._runtime.is_active:
             return
         image = self._node.image

@@ -1,4 +1,4 @@
-"""The page of metrics of a node: its collectors, in the order in which they are given room."""
+"""The page of a node's metrics: its collectors, in the order of their precedence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from strandline.ports.clock import Clock
 from strandline.telemetry.exposition import Families, Family, render
 
-# The node's other work waits for about this long while a page is made, and for one step of it, which takes a
+# While a page is made, other work of the node waits for about this long, and for one step of it, which takes a
 # millisecond or two. `bench.scrape` measures it.
 SLICE_S: Final = 0.003
 
@@ -17,7 +17,7 @@ Collector = Callable[[], Families]
 
 
 class MetricsPage:
-    """Makes the page. Scrapes that come while one is being made get the same."""
+    """Makes the page. Scrapes that come while a page is being made get the same page."""
 
     def __init__(self, clock: Clock, series_max: int) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class MetricsPage:
             task = asyncio.get_running_loop().create_task(self._make(is_open_metrics))
             self._under_way[is_open_metrics] = task
             task.add_done_callback(lambda _: self._under_way.pop(is_open_metrics))
-        return await asyncio.shield(task)  # another scrape may wait for it when this one's peer is gone
+        return await asyncio.shield(task)  # another scrape may wait for it when this client is gone
 
     async def _make(self, is_open_metrics: bool) -> bytes:
         pieces: list[bytes] = []
@@ -49,11 +49,11 @@ class MetricsPage:
         return b"".join(pieces)
 
     def _families(self) -> Iterator[Family | None]:
-        """All families by rank. One that two collectors have is told once, with the samples of both."""
+        """Yields all families by rank. A family of two collectors comes once, with the samples of both."""
         merged: dict[str, Family] = {}
         for collect in self._collectors:
             for family in collect():
-                yield None  # each of them has taken some time
+                yield None  # each collector has taken some time
                 if family is None:
                     continue
                 if family.name in merged:
@@ -63,7 +63,8 @@ class MetricsPage:
                     merged[family.name] = family
         ordered = sorted(merged.values(), key=lambda family: family.rank)
         merged.clear()
-        # Each is let go when it is written: to free all samples of a large page at once takes tens of milliseconds.
+        # Each family is freed when it is written: freeing all samples of a large page at once takes tens of
+        # milliseconds.
         ordered.reverse()
         while ordered:
             yield ordered.pop()

@@ -1,8 +1,8 @@
 """Metrics of replicas, partitions and topics: kafka.server ReplicaManager and BrokerTopicMetrics, kafka.cluster
 Partition, kafka.log Log, and kafka_exporter's kafka_topic_partition_*.
 
-A partition's state is told by its leader, and the size of a log by each node that has one. What has no leader is told
-by the active controller, so that each partition is there once and sums are right.
+The leader of a partition shows its state, and each node with a copy the size of its log. The active controller shows
+partitions without a leader, so that each partition is there once and sums are right.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from strandline.telemetry.exposition import (
     labels,
 )
 
-# Partitions that are looked at before others may go on.
+# The number of partitions after which other work may run.
 _AT_ONCE: Final = 250
 
 _TOPIC_COUNTERS: Final = (
@@ -53,12 +53,12 @@ _TOPIC_COUNTERS: Final = (
 
 
 class _Held(NamedTuple):
-    """One partition of which this node has a copy, as it was when it was looked at."""
+    """The state of one partition with a copy on this node, when it was read."""
 
-    key: str  # its labels
+    key: str  # the labels
     topic_id: bytes
     partition: TopicPartition
-    replica: Replica | None  # None while its log has not been opened
+    replica: Replica | None  # None while its log is not open
     state: PartitionState
     min_in_sync: int
     is_led: bool
@@ -69,7 +69,7 @@ class _Held(NamedTuple):
 
     @property
     def above_minimum(self) -> int:
-        """How many replicas in sync could be lost before writes with acks=all fail; below 0 they do."""
+        """Returns how many in-sync replicas may be lost before writes with acks=all fail; they fail below 0."""
         return len(self.state.in_sync) - min(self.min_in_sync, len(self.state.replicas))
 
 
@@ -160,7 +160,7 @@ class ReplicationCollector:
         yield gauge(f"{name}failedpartitionscount", help_, None, (client, troubled))
 
     def _held(self) -> Iterator[_Held | None]:
-        """The partitions of which this node has a copy; None now and then, where others may go on."""
+        """Yields the partitions with a copy on this node; None now and then, where other work may run."""
         image, node_id, count = self._node.image, self._node.node_id, 0
         for topic in list(image.topics.values()):
             if topic.name == METADATA_TOPIC:
@@ -265,7 +265,7 @@ class ReplicationCollector:
         return figures_of(each.replica)
 
     def _observers(self, led: list[_Held]) -> Families:
-        """How far observers, which are never in sync, are behind their leaders."""
+        """Yields the lag of observers, which are never in sync."""
         samples: list[Sample] = []
         for each in led:
             if each.replica is None or not isinstance(each.replica.role, PartitionLeader):
@@ -305,7 +305,8 @@ def _stable_lag(each: _Held) -> int:
 
 
 def placement_families(partitions: list[tuple[str, PartitionState]]) -> Families:
-    """Where partitions are, by kafka_exporter's names. Leaders tell of theirs, the controller of those without."""
+    """Yields leaders and replicas of partitions, by kafka_exporter's names. Leaders show their partitions, the
+    controller those without a leader."""
     for name, help_, value in (
         ("leader", "The id of the broker that leads the partition; -1 if there is none.", lambda s: s.leader),
         ("replicas", "Replicas of the partition.", lambda s: len(s.replicas)),

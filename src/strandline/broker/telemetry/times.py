@@ -1,4 +1,4 @@
-"""Histograms as families: Prometheus' own kind, and summaries in the shape that jmx_exporter gives Kafka's."""
+"""Histograms as families of metrics: in Prometheus' format, and as summaries in jmx_exporter's."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from strandline.telemetry.histogram import QUANTILES, Histogram, quantile
 _MS = 1000
 
 
-def summary(name: str, help_: str, found: Sequence[tuple[str, Histogram, list[int]]]) -> Family:
-    """Quantiles, sum and count of histograms of seconds, in milliseconds: labels, histogram, recent counts."""
+def summary(name: str, help_: str, rows: Sequence[tuple[str, Histogram, list[int]]]) -> Family:
+    """Returns quantiles, sum and count of histograms of seconds, in milliseconds. A row has labels, histogram and
+    recent counts."""
     samples: list[Sample] = []
-    for key, histogram, recent in found:
+    for key, histogram, recent in rows:
         for text, share in QUANTILES:
             value = quantile(histogram.bounds, recent, share) * _MS
             samples.append((with_label(key, "quantile", text), round(value, 4)))
@@ -22,10 +23,10 @@ def summary(name: str, help_: str, found: Sequence[tuple[str, Histogram, list[in
     return Family(name, SUMMARY, help_, samples)
 
 
-def histogram_family(name: str, help_: str, found: Sequence[tuple[str, Histogram]]) -> Family:
-    """Histograms of seconds, by their labels."""
+def histogram_family(name: str, help_: str, rows: Sequence[tuple[str, Histogram]]) -> Family:
+    """Returns histograms of seconds, by their labels."""
     samples: list[Sample] = []
-    for key, histogram in found:
+    for key, histogram in rows:
         seen = 0
         for bound, count in zip(histogram.bounds, histogram.counts, strict=False):
             seen += count

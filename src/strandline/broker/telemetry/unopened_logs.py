@@ -1,7 +1,7 @@
-"""Figures of logs that nobody has used since the node started, which are opened on their first use (ADR 3).
+"""Figures of logs that were not used since the node started, which are opened on their first use (ADR 3).
 
-After an orderly stop the checkpoints say where a log ends and what is committed, and nothing changes it before it is
-opened. So it is looked at once. After any other end every log is opened soon, to be repaired.
+After a clean shutdown the checkpoints have the end of a log and its high watermark, and nothing changes them before it
+is opened. So they are read once. After an unclean shutdown every log is soon opened for recovery.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ class UnopenedLogs:
         self._known: dict[tuple[bytes, int], LogFigures] = {}  # by topic id and partition
 
     def figures(self, topic_id: bytes, partition: TopicPartition) -> LogFigures:
-        """The figures of a log that is not open; all 0 where there is none yet, or where its disk fails."""
+        """Returns the figures of a log that is not open; all are 0 if there is none yet, or its disk fails."""
         key = (topic_id, partition.partition)
         found = self._known.get(key)
         if found is None:
             try:
                 found = self._look(partition)
             except OSError:
-                return _NOTHING  # whoever uses it next finds out why
+                return _NOTHING  # the next use of the log gets the reason
             self._known[key] = found
         return found
 
     def forget(self, topic_id: bytes, index: int) -> None:
-        """The log is open now."""
+        """Forgets the figures of a log that is open now."""
         self._known.pop((topic_id, index), None)
 
     def forget_all_but(self, topic_ids: frozenset[bytes]) -> None:
-        """Topics that are not among these are gone."""
+        """Forgets the figures of topics that are not among these."""
         for key in [key for key in self._known if key[0] not in topic_ids]:
             del self._known[key]
 

@@ -1,1 +1,1 @@
-"""Metrics that clients push to their broker (KIP-714): who is asked for what, and what they said."""
+"""Metrics that clients push to their broker (KIP-714): subscriptions, and the pushed series."""

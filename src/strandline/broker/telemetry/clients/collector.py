@@ -1,4 +1,4 @@
-"""The series that clients pushed, and how much was pushed: kafka.server client-metrics, and names of our own."""
+"""The series that clients pushed, and counts of pushes: kafka.server client-metrics, and names of Strandline's own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ClientMetricsCollector:
                 yield None
             client = _client_labels(instance)
             for point in instance.series.values():
-                # Of a metric that clients do not agree about, the first client says what it is.
+                # If clients differ about the type of a metric, that of the first client is used.
                 kind, _ = heads.setdefault(point.name, (point.kind, point.help or _PUSHED))
                 if point.kind != kind:
                     continue

@@ -1,13 +1,13 @@
 """The clients that push metrics to this broker: GetTelemetrySubscriptions and PushTelemetry (KIP-714).
 
-1. A client asks what it shall push, and gets an id, metrics and an interval. It pushes at most once in an interval, and
-   one push is free after each time it asked; another one gets THROTTLING_QUOTA_EXCEEDED.
-2. When subscriptions change, so does the id of what a client was asked for: its next push gets UNKNOWN_SUBSCRIPTION_ID,
-   and it asks again.
-3. Counters are asked for as totals since the client's start, where Kafka asks for what was added since the last push:
-   a push that is lost or goes to another broker then changes nothing (ADR 46).
+1. A client requests its subscription, and gets an id, metrics and an interval. It pushes at most once in an interval,
+   and once at any time after each such request; another push gets THROTTLING_QUOTA_EXCEEDED.
+2. When subscriptions change, so does the id of a client's subscription: its next push gets UNKNOWN_SUBSCRIPTION_ID, and
+   it requests its subscription again.
+3. Counters are requested as totals since the client's start, where Kafka requests the growth since the last push: a
+   push that is lost or goes to another broker then changes nothing (ADR 46).
 4. A client is forgotten, with its series, when it was silent for three intervals, and a minute after its last push or
-   the end of its connection, so that a scrape or two see what it said last.
+   the end of its connection, so that one or two scrapes see its last values.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from strandline.broker.server.request_context import ClientChannel, RequestConte
 from strandline.config.dynamic import CLIENT_METRICS
 from strandline.wire.compression import GZIP, LZ4, NAMES, SNAPPY, ZSTD
 
-if TYPE_CHECKING:  # loaded with the first subscription: most clusters have none
+if TYPE_CHECKING:  # imported with the first subscription: most clusters have none
     from strandline.broker.telemetry.clients.otlp import Point, Pushed
     from strandline.broker.telemetry.clients.subscriptions import RequestedMetrics, Subscription
 
-# The distribution's extra with the decoder of pushes, and its module.
+# The extra with the decoder of pushes, and its module.
 EXTRA: Final = "telemetry"
 _DECODER: Final = "opentelemetry.proto.metrics.v1.metrics_pb2"
-# In the order in which clients should prefer them, as Kafka has it.
+# The codecs in the order of preference, which is Kafka's.
 COMPRESSION_TYPES: Final = (ZSTD, LZ4, GZIP, SNAPPY)
-# Clients of one broker, as in Kafka; the one that was silent for the longest time goes first.
+# The most clients of one broker, as in Kafka; the one that was silent for the longest time is forgotten first.
 INSTANCES_MAX: Final = 16_384
-# As long as this a client is known after its last request, at the least; Kafka's own figure.
+# The shortest time for which a client is remembered after its last request, as in Kafka.
 SILENT_S: Final = 60.0
 _SILENT_INTERVALS: Final = 3
-# Clients count milliseconds.
+# Intervals are in milliseconds.
 _TOLERANCE_S: Final = 0.001
-# How often all clients are looked at for those that are to be forgotten.
+# The interval of the search for clients that are to be forgotten.
 _LOOK_S: Final = 5.0
 
 SeriesKey = tuple[str, str, str]  # name, suffix, labels
 
 
 class ClientInstance:
-    """One client, as it names itself."""
+    """One client, by the id that it sends."""
 
     __slots__ = (
         "asked_at",
@@ -69,7 +69,7 @@ class ClientInstance:
         self.instance_id = instance_id
         self.facts = facts
         self.requested: RequestedMetrics
-        self.version = -1  # of the subscriptions by which it was asked
+        self.version = -1  # the version of the subscriptions when it was asked
         self.asked_at = -math.inf
         self.pushed_at = -math.inf
         self.seen_at = -math.inf
@@ -88,18 +88,19 @@ class ClientInstance:
         return min(self.ends_at, self.seen_at + max(SILENT_S, _SILENT_INTERVALS * self.interval_s))
 
     def may_ask(self, now: float) -> bool:
-        """True after an interval, or if it was told to ask again."""
+        """Returns True after an interval, or if the client has to request its subscription again."""
         if self.last_error in (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE):
             return True
         return now - max(self.asked_at, self.pushed_at) >= self.interval_s - _TOLERANCE_S
 
     def may_push(self, now: float) -> bool:
-        """True once after it asked, since clients choose their first push at random, and then after each interval."""
+        """Returns True once after the request of the subscription, since the time of the first push is random, and then
+        after each interval."""
         return self.asked_at > self.pushed_at or now - self.pushed_at >= self.interval_s - _TOLERANCE_S
 
 
 class ClientTelemetry:
-    """The clients of this broker that were asked for metrics, and the series that they pushed."""
+    """The clients of this broker with a subscription, and the series that they pushed."""
 
     def __init__(self, node: NodeContext) -> None:
         self._node = node
@@ -108,7 +109,7 @@ class ClientTelemetry:
         self._can_read: bool | None = None
         self._has_warned = False
         self._looked_at = -math.inf
-        self.instances: dict[bytes, ClientInstance] = {}  # who was heard last comes last
+        self.instances: dict[bytes, ClientInstance] = {}  # the one with the latest request comes last
         self.series_count = 0
         self.pushes = 0
         self.throttled = 0
@@ -117,7 +118,7 @@ class ClientTelemetry:
         self.left_out = 0
 
     def configs_changed(self) -> None:
-        """Warns once if there are subscriptions that nobody can serve."""
+        """Warns once if there are subscriptions and no decoder for pushes."""
         if not self._has_warned and self._current_subscriptions() and not self._has_decoder():
             self._has_warned = True
             self._node.events.warn(
@@ -127,7 +128,7 @@ class ClientTelemetry:
 
     @property
     def is_announced(self) -> bool:
-        """True if clients are told that they can push: there is a subscription, and pushes can be read."""
+        """True if the APIs are announced: there is a subscription, and pushes can be read."""
         return bool(self._current_subscriptions()) and self._has_decoder()
 
     def _current_subscriptions(self) -> tuple[Subscription, ...]:
@@ -152,7 +153,7 @@ class ClientTelemetry:
     # Requests
 
     def ask(self, context: RequestContext, instance_id: bytes) -> ClientInstance:
-        """The client with what it is to push. Raises KafkaError: THROTTLING_QUOTA_EXCEEDED."""
+        """Returns the client with its subscription; raises KafkaError with THROTTLING_QUOTA_EXCEEDED."""
         now = self._node.clock.monotonic()
         if instance_id == ZERO_UUID:
             instance_id = self._node.random.uuid()
@@ -161,7 +162,7 @@ class ClientTelemetry:
             self.throttled += 1
             raise KafkaError(
                 ErrorCode.THROTTLING_QUOTA_EXCEEDED,
-                "The client asked again before its push interval was over.",
+                "The client requested its subscription again before its push interval was over.",
             )
         instance.asked_at = now
         instance.last_error = ErrorCode.NONE
@@ -177,12 +178,12 @@ class ClientTelemetry:
         codec: int,
         data: bytes,
     ) -> None:
-        """Takes over what a client pushed. Raises KafkaError."""
+        """Takes over the series of a push; raises KafkaError."""
         from strandline.broker.telemetry.clients.otlp import read_push
 
         if instance_id in RESERVED_UUIDS:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "The client has no instance id; it has to ask for one."
+                ErrorCode.INVALID_REQUEST, "The client has no instance id; it has to request one."
             )
         instance = self._heard(context, instance_id, self._node.clock.monotonic())
         try:
@@ -204,10 +205,10 @@ class ClientTelemetry:
     def _check_push(
         self, instance: ClientInstance, subscription_id: int, is_terminating: bool, codec: int, data: bytes
     ) -> None:
-        """Kafka's checks, in its order."""
+        """Makes Kafka's checks, in Kafka's order."""
         if instance.is_terminating:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "The client has said that its last push was the last one."
+                ErrorCode.INVALID_REQUEST, "The client has marked its last push as the final one."
             )
         now = self._node.clock.monotonic()
         if instance.may_push(now):
@@ -220,7 +221,8 @@ class ClientTelemetry:
         if subscription_id != instance.requested.subscription_id:
             self.unknown_subscriptions += 1
             raise KafkaError(
-                ErrorCode.UNKNOWN_SUBSCRIPTION_ID, "Subscriptions have changed; the client has to ask again."
+                ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
+                "Subscriptions have changed; the client has to request its subscription again.",
             )
         if not 0 <= codec < len(NAMES):
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"There is no compression type {codec}.")
@@ -236,7 +238,7 @@ class ClientTelemetry:
     # Clients
 
     def _heard(self, context: RequestContext, instance_id: bytes, now: float) -> ClientInstance:
-        """The client that sent a request, asked anew if subscriptions have changed."""
+        """Returns the client that sent a request, with a new subscription if subscriptions have changed."""
         from strandline.broker.telemetry.clients.subscriptions import requested_metrics
 
         self.forget_stale(now)
@@ -250,7 +252,7 @@ class ClientTelemetry:
         if instance.version != self._version:
             instance.version = self._version
             instance.requested = requested_metrics(subscriptions, instance.facts, instance_id)
-            # It may ask at once for what is new.
+            # It may request the new subscription at once.
             instance.asked_at = instance.pushed_at = -math.inf
         instance.seen_at, instance.ends_at = now, math.inf
         if instance.connection is not context.connection:
@@ -259,7 +261,7 @@ class ClientTelemetry:
         return instance
 
     def _watch(self, connection: ClientChannel, instance: ClientInstance) -> None:
-        """Notices the end of the connection over which the client was heard."""
+        """Watches the connection of the client's last request, to notice its end."""
         before: Callable[[], None] | None = connection.on_lost
 
         def lost() -> None:
@@ -272,7 +274,7 @@ class ClientTelemetry:
         connection.on_lost = lost
 
     def forget_stale(self, now: float) -> None:
-        """Forgets clients that have gone or fallen silent."""
+        """Forgets clients whose connection has ended or that were silent for too long."""
         if now - self._looked_at < _LOOK_S:
             return
         self._looked_at = now
@@ -285,7 +287,7 @@ class ClientTelemetry:
     def _take(self, instance: ClientInstance, pushed: Pushed) -> None:
         """Replaces the client's series by those of its push. Series beyond the limit are left out, and counted."""
         if self.instances.get(instance.instance_id) is not instance:
-            return  # forgotten while the push was being read
+            return  # it was forgotten while the push was being read
         room = self._node.config.int("strandline.client.metrics.series.max") - self.series_count
         room += len(instance.series)
         series: dict[SeriesKey, Point] = {}
@@ -299,7 +301,7 @@ class ClientTelemetry:
             if point.is_delta and before is not None:
                 point = point._replace(value=point.value + before.value)
             series[key] = point
-        # What only tells of changes is not pushed again while nothing changes.
+        # Series that are pushed only when they change stay.
         for key, point in instance.series.items():
             if point.is_delta and key not in series and len(series) < room:
                 series[key] = point
@@ -310,7 +312,8 @@ class ClientTelemetry:
 
 
 def _facts(context: RequestContext, instance_id: bytes) -> dict[str, str]:
-    """The facts by which subscriptions select a client. No pattern matches a fact that it did not tell."""
+    """Returns the facts by which subscriptions select a client. No pattern matches a fact that the client did not
+    send."""
     software, version = context.connection.software
     found = {
         "client_instance_id": uuid_text(instance_id),

@@ -1,9 +1,10 @@
-"""Metrics in OpenTelemetry's protocol, read as series of Prometheus. Values in, values out, so that workers can do it.
+"""Reads metrics in OpenTelemetry's protocol as series of Prometheus. Plain values go in and come out, for use in
+workers.
 
 1. `org.apache.kafka.producer.request.latency.avg` is shown as `org_apache_kafka_producer_request_latency_avg`. A name
-   that does not begin so gets `client_` in front: no client can write over a metric of the node.
+   with another beginning gets the prefix `client_`, so that no client can overwrite a metric of the node.
 2. A sum that only grows is a counter, and its name ends with `_total`.
-3. Gauges, sums and histograms are read. Anything else, and every series beyond SERIES_MAX, is counted as left out.
+3. Gauges, sums and histograms are read. Other kinds, and series beyond SERIES_MAX, are counted as left out.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from strandline.base.errors import ErrorCode, KafkaError
 from strandline.telemetry.exposition import COUNTER, GAUGE, HISTOGRAM, escaped, number
 from strandline.wire.compression import CompressionError, TooManyBytes, decompress
 
-# Series of one push. A Java producer that writes to ten topics has some 250.
+# The most series of one push. A Java producer that writes to ten topics has some 250.
 SERIES_MAX: Final = 2_000
-# Labels have names of topics, which have 249 characters at the most, and of nodes.
+# Labels have names of topics, with at most 249 characters, and of nodes.
 _LABEL_CHARS_MAX: Final = 256
 _NAME_CHARS_MAX: Final = 200
 
@@ -28,7 +29,7 @@ _DELTA: Final = 1  # AGGREGATION_TEMPORALITY_DELTA
 
 
 class Point(NamedTuple):
-    """One series: `suffix` and `labels` are written as the page has them, the labels without braces."""
+    """One series. `suffix` and `labels` are written in the format of the page, the labels without braces."""
 
     name: str
     kind: str
@@ -48,8 +49,9 @@ class Pushed(NamedTuple):
 
 
 def read_push(codec: int, data: bytes, bytes_max: int) -> Pushed:
-    """Raises KafkaError: TELEMETRY_TOO_LARGE, or INVALID_RECORD for bytes that are no metrics."""
-    from google.protobuf.message import DecodeError  # of the extra, on first use
+    """Returns the contents of a push; raises KafkaError with TELEMETRY_TOO_LARGE, or INVALID_RECORD for bytes that are
+    no metrics."""
+    from google.protobuf.message import DecodeError  # from the extra, on first use
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
     try:
@@ -90,11 +92,11 @@ def _pushed(message: Any) -> Pushed:
 
 
 def _points(metric: Any) -> list[Point] | None:
-    """The series of one metric; None if it is of a kind that is not read."""
+    """Returns the series of one metric; None for a kind that is not read."""
     kind = metric.WhichOneof("data")
     name = prometheus_name(metric.name)
     if kind == "gauge":
-        # A name that says total is a counter to Prometheus, however it is sent.
+        # For Prometheus a name that ends with total is a counter.
         shown = COUNTER if name.endswith("_total") else GAUGE
         return [_point(name, shown, metric, each, is_delta=False) for each in metric.gauge.data_points]
     if kind == "sum":
@@ -145,7 +147,7 @@ def _labels(attributes: Any) -> str:
 
 
 def _attributes(attributes: Any) -> list[tuple[str, str]]:
-    """Names that Prometheus takes, and values; of names that are the same then, the last counts."""
+    """Returns names in the form of Prometheus, and values; of names that are equal then, the last one stays."""
     found: dict[str, str] = {}
     for each in attributes:
         name = _NOT_IN_NAMES.sub("_", each.key[:_NAME_CHARS_MAX]).strip("_").lower() or "_"
@@ -164,5 +166,5 @@ def _text(value: Any) -> str:
     return ""
 
 
-# Labels that the node gives to every series of a client, and those of Prometheus itself.
+# The labels that the node adds to every series of a client, and those of Prometheus itself.
 RESERVED: Final = frozenset({"client_id", "client_instance_id", "le", "quantile", "instance", "job"})

@@ -1,4 +1,4 @@
-"""Which metrics a client is asked for, and how often: all subscriptions that match it, taken together."""
+"""The metrics and the interval for a client: all subscriptions that match it, combined."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _INT32: Final = 2**32
 
 
 class Subscription(NamedTuple):
-    """One resource of the type CLIENT_METRICS."""
+    """One resource of type CLIENT_METRICS."""
 
     metrics: tuple[str, ...]
     interval_ms: int
-    patterns: Mapping[str, Any]  # compiled, by the fact about the client that they are for
+    patterns: Mapping[str, Any]  # compiled, by the fact about the client
 
     def matches(self, facts: Mapping[str, str]) -> bool:
         return all(
@@ -38,7 +38,7 @@ class Subscription(NamedTuple):
 
 
 class RequestedMetrics(NamedTuple):
-    """The metrics that one client is asked for. The id is the same on every broker: clients may go to another."""
+    """The metrics that one client shall push. The id is the same on every broker, because clients may go to another."""
 
     subscription_id: int
     metrics: tuple[str, ...]
@@ -46,7 +46,7 @@ class RequestedMetrics(NamedTuple):
 
 
 def subscriptions_of(configs: DynamicConfigs) -> tuple[Subscription, ...]:
-    """The subscriptions that exist. One that cannot stand, because another version wrote it, is passed over."""
+    """Returns the existing subscriptions, without those of another version that are invalid here."""
     found = []
     for name in configs.names_of(CLIENT_METRICS):
         overrides = configs.overrides(CLIENT_METRICS, name)
@@ -73,7 +73,7 @@ def subscriptions_of(configs: DynamicConfigs) -> tuple[Subscription, ...]:
 def requested_metrics(
     subscriptions: tuple[Subscription, ...], facts: Mapping[str, str], instance_id: bytes
 ) -> RequestedMetrics:
-    """The metrics of all subscriptions that match, at the shortest of their intervals."""
+    """Returns the metrics of all subscriptions that match, with the shortest of their intervals."""
     matching = [each for each in subscriptions if each.matches(facts)]
     metrics = tuple(sorted({name for each in matching for name in each.metrics}))
     if ALL_METRICS in metrics:
@@ -83,7 +83,7 @@ def requested_metrics(
 
 
 def _subscription_id(metrics: tuple[str, ...], interval_ms: int, instance_id: bytes) -> int:
-    """A number that is another one as soon as the client is asked for something else, as in Kafka."""
+    """Returns a number that differs for other metrics or another interval, as in Kafka."""
     checksum: int = crc32c.crc32c(f"[{', '.join(metrics)}]{interval_ms}".encode())
     for start in range(0, 16, 4):
         checksum ^= int.from_bytes(instance_id[start : start + 4], "big")
