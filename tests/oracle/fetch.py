@@ -426,15 +426,22 @@ def _unpack_command(name: str, plan: debian.Plan, into: Path) -> None:
 
 
 def _unpack_chromium(plan: debian.Plan, into: Path) -> None:
-    """Its command names a path below /usr, so the wrapper starts the program itself."""
+    """Its command names a path below /usr, so the wrapper starts the program itself, which looks for data beside it.
+
+    What the machine has of that already was not unpacked.
+    """
     root = into / "root"
     root.mkdir()
     plan.unpack(root)
+    installed, unpacked = Path("/usr/lib/chromium"), root / "usr" / "lib" / "chromium"
+    for path in installed.iterdir() if installed.is_dir() else ():
+        if path.is_file() and path.name != "chromium" and not (unpacked / path.name).exists():
+            shutil.copy(path, unpacked)
     (into / "fonts.conf").write_text(
-        '<?xml version="1.0"?><fontconfig><dir>/usr/share/fonts</dir>'
+        '<?xml version="1.0"?><fontconfig><include ignore_missing="yes">/etc/fonts/fonts.conf</include>'
         '<dir prefix="relative">root/usr/share/fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>'
     )
-    program = root / "usr" / "lib" / "chromium" / ChromiumOracle.name
+    program = unpacked / ChromiumOracle.name
     _write_wrapper(ChromiumOracle.name, program, into, root, 'export FONTCONFIG_FILE="$here/fonts.conf"\n')
 
 
