@@ -66,7 +66,7 @@ def render(results: Results) -> str:
         "## Memory\n",
         "The highest that the process had above what it had before the first record (1 kB records). The producer sends",
         "as fast as it can, which reaches its limit only where the broker is slower; the consumer's application sleeps",
-        "until the client has fetched what it may: once the setting in the buffer, and once in an answer under way.\n",
+        "until the client has fetched what it may: once the setting in the buffer, and once in a response.\n",
         markdown(("", "configured", "peak above start", "of the configured"), _memory(results)),
         "## How it was measured\n",
         (

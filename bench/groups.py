@@ -36,10 +36,10 @@ ABOUT = """Both brokers have `group.initial.rebalance.delay.ms=0`, ten partition
 node; Kafka runs with the heap and options of its own scripts, after a warm-up, and with
 `group.consumer.assignment.interval.ms=0`: its default would make consumer groups wait up to a second before they
 assign, which Strandline does not do. Members are connections of one process that speak the protocol on raw sockets;
-where it says so they are librdkafka's. What takes milliseconds is done five times in each round, and the middle
-counts; of librdkafka's ten members the quickest of ten. Where a member joins while another waits for the answer to its
-SyncGroup, which is refused then, librdkafka joins again only two seconds later. Whether that happens is chance, with
-either broker; with the default `group.initial.rebalance.delay.ms` it does not.
+where it says so they are librdkafka's. A step of milliseconds is done five times in each round, and the middle
+counts; of librdkafka's ten members the quickest of ten counts. If a member joins while another waits for the response
+to its SyncGroup, that SyncGroup is refused, and librdkafka joins again only two seconds later. Whether that happens is
+chance, with either broker; with the default `group.initial.rebalance.delay.ms` it does not.
 
 A Strandline node is one thread of Python, which takes some 50 µs for a commit that comes alone to its partition of
 `__consumer_offsets`, as all do that come from ten groups one at a time; the connections here commit the same partitions

@@ -127,7 +127,7 @@ def produce(work: Work) -> Done:
         }
     )
     batches = _prepared(work)
-    # Finding the leader and getting a producer id takes librdkafka up to half a second, whoever the broker is.
+    # Finding the leader and getting a producer id takes librdkafka up to half a second, with either broker.
     _hand_over(producer, work.topic, batches[0])
     producer.flush(STEP_WAIT_S_MAX)
     unsent_max = min(_UNSENT_MAX, UNSENT_KILOBYTES_MAX * 1024 // work.record_bytes)

@@ -39,7 +39,7 @@ _ROWS: Final = (
 
 def render(results: Results) -> str:
     run = results.run
-    rows, behind = [], []
+    rows, worse = [], []
     for name, figure, what, unit, more_is_better in _ROWS:
         ours, theirs = results.spread(name, STRANDLINE, figure), results.spread(name, KAFKA, figure)
         ratio = results.ratio(name, figure, STRANDLINE, KAFKA)
@@ -50,9 +50,13 @@ def render(results: Results) -> str:
             log=f"{run['log_bytes'] / 1e9:g} GB", keys=f"{run['keys']:,}", partitions=f"{run['partitions']:,}"
         )
         if better < 1:
-            behind.append(f"{said} ({better:.2f}×)")
+            worse.append(f"{said} ({better:.2f}×)")
         rows.append(f"| {said} | {_shown(ours, unit)} | {_shown(theirs, unit)} | {better:.2f}× |")
-    verdict = f"Behind Kafka: {'; '.join(behind)}." if behind else "Nothing measured here is behind Kafka."
+    verdict = (
+        f"Worse than with Kafka: {'; '.join(worse)}."
+        if worse
+        else "Nothing measured here is worse than with Kafka."
+    )
     others = max(sample.figures["others_cores"] for sample in results.samples)
     return "\n".join(
         [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-# Fields of /proc/<pid>/stat behind the command's name: user, system, and both of children that have ended.
+# Fields of /proc/<pid>/stat after the command's name: user, system, and both of children that have ended.
 _CPU_FIELDS = slice(11, 15)
 
 QUIET_SHARE_MAX = 0.05

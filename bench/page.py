@@ -334,11 +334,12 @@ keep their data on the same disk.
 {machine["java"]}, `{" ".join(AS_SHIPPED)}`. Both have their default settings, except {same} (a topic's disk space is \
 free as soon as it is measured) and, for Kafka, {own} (its controller would fence it after a pause).
 - Rounds alternate: in each, every workload runs on both peers, one right after the other, and the first of one round \
-is the second of the next. Whoever is not measured is stopped by SIGSTOP once it has nothing left to do.
+is the second of the next. The peer that is not measured is stopped by SIGSTOP \
+as soon as it is idle.
 - Warm-up before anything counts: {warm_up}, with the throughput workloads of both clients. Kafka's \
 CPU seconds per GB that the Java client wrote to 6 partitions fell meanwhile: {trace or NOTHING}.
 - Before a topic is written, as much page cache as it will take is written and freed. A virtual machine gives free \
-memory back to its host, and taking it again costs several times the write itself; whoever got such pages would look \
+memory back to its host, and taking it again costs several times the write itself; the peer that got such pages would look \
 slow.
 - Other programs may run on the machine. A step waits for them to end, and a pair of steps during which they used more \
 than {OTHERS_CORES_MAX:g} cores is repeated up to twice and the calmest counts, until the run's patience is used up. \

@@ -1,6 +1,6 @@
 """One node beside Apache Kafka's, scenario by scenario: what `bench.groups` and `bench.transactions` share.
 
-In each round every scenario runs on both brokers, one right after the other, and who comes first changes. Whoever is
+In each round every scenario runs on both brokers, one right after the other, and the first one changes. The one that is
 not measured is paused.
 """
 

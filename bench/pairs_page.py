@@ -7,7 +7,7 @@ from typing import Any
 from bench.peers import KAFKA, STRANDLINE
 from bench.results import Results, Spread
 
-_HOW = """Each scenario runs on both brokers one right after the other, whoever is not measured paused. Medians, in
+_HOW = """Each scenario runs on both brokers one right after the other, and the other broker is paused. Medians, in
 brackets the lowest and highest round. Speed is the median of
 the rounds' ratios, above 1 where Strandline is quicker; CPU is what the broker's process
 used in the scenario, as a share of Kafka's. A rate has a fixed duration, so there CPU has to be read with the speed."""

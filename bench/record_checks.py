@@ -1,4 +1,4 @@
-"""What checking every record costs: `python -m bench.record_checks`, `--rounds N`.
+"""Measures the cost of checking every record: `python -m bench.record_checks`, `--rounds N`.
 
 Four brokers take the same records in turn, each paused while another is measured: Strandline that checks headers only,
 with the kernel, and without it; Apache Kafka. CPU time of the broker's process is compared, by
@@ -181,7 +181,7 @@ def page(
 ) -> str:
     names = (HEADER, KERNEL, PYTHON, KAFKA)
     lines = [
-        "# What checking every record costs",
+        "# The cost of checking every record",
         "",
         "<!-- Written by `python -m bench.record_checks`. -->",
         "",

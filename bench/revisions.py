@@ -1,6 +1,6 @@
 """This revision beside an older one: `python -m bench.revisions --old <its src directory>`, `--pairs N`.
 
-In each round every scenario runs on both, one right after the other, and who comes first changes; whoever is not
+In each round every scenario runs on both, one right after the other, and the first one changes; the one that is not
 measured is paused. What is compared is the time that the scenario takes and the CPU time of the broker, new by old.
 """
 

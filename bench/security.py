@@ -1,7 +1,7 @@
 """TLS and logins beside Apache Kafka: `python -m bench.security`, `--rounds N`. Writes docs/benchmarks/security.md.
 
 Both brokers have the same certificates and three listeners. In each round every scenario runs on both, one right after
-the other, and who comes first changes; whoever is not measured is paused.
+the other, and the first one changes; the other broker is paused.
 """
 
 from __future__ import annotations

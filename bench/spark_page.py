@@ -31,29 +31,31 @@ _AIMS: Final = (
 # What a run on an idle machine adds to the load by itself, at most.
 _OWN_LOAD: Final = 3
 _NOTES: Final = (
-    "CPU is that of Spark's driver, its JVM and all its Python processes, without the broker's. Before each figure the",
-    "JVM collects garbage. Spark's connector keeps what a batch query has fetched for five minutes, here for five",
-    "seconds: 185 MB of each tuned query of 1 kB records, which no other query uses. A few of them fill the heap that",
-    "all share, and whatever comes next, of the connector's own and of ours, is several times as slow.",
+    "CPU is that of Spark's driver, its JVM and all its Python processes, without the broker's. Before each figure",
+    "the JVM collects garbage. Spark's connector caches the records of a batch query for five minutes, here for five",
+    "seconds: 185 MB of each tuned query of 1 kB records, which no other query uses. A few such queries fill the heap",
+    "that all share, and the next query, the connector's or ours, is several times as slow.",
     "",
-    "## What is Spark's own part",
+    "## Spark's own part",
     "",
-    "The *empty Python source* gives one row to each of four tasks, and its rows go nowhere: what a micro-batch of a",
-    "Python source costs before ours does anything; a good part of it is a wait that ours avoids (ADR 24). The sink",
-    "that writes exactly once has a job of its own for each micro-batch, which Spark plans anew. Rows without a key",
-    "are written by the tasks that read them; with *new keys* there is a second stage, for rows are shuffled so that",
-    "one task writes each partition. `kafka` here writes at least once, in one stage, and its rows have no keys.",
+    "The *empty Python source* gives one row to each of four tasks, and its rows are not written. It shows the cost",
+    "of a micro-batch of a Python source before ours does anything; a good part of it is a wait that ours avoids (ADR",
+    "24). The exactly-once sink has a job of its own for each micro-batch, which Spark plans again. Rows without a",
+    "key are written by the tasks that read them; with *new keys* there is a second stage, because rows are shuffled",
+    "so that one task writes each partition. `kafka` here writes at least once, in one stage, and its rows have no",
+    "keys.",
     "",
-    "Into Parquet the whole query counts, with its start; where micro-batches were measured by themselves they stand",
-    "beside it. For a query whose source is in Python Spark starts a process that plans its batches. Spark gives it",
-    "PySpark as a zip file, which Python compiles anew each time: 0.9 s of CPU, where what is installed takes 0.2 s.",
-    "The session here has called `use_installed_python`, as the guide advises, and is spared that.",
+    "For Parquet the whole query counts, with its start; the time of micro-batches is shown beside it where it was",
+    "measured. For a query whose source is in Python Spark starts a process that plans its batches. Spark gives it",
+    "PySpark as a zip file, which Python compiles again each time: 0.9 s of CPU time, where an installed package",
+    "takes 0.2 s. The session here has called `use_installed_python`, as the guide advises, and avoids that.",
     "",
     "A Python process that Spark starts for tasks loads pandas, Arrow and the compiled kernels first, which takes",
-    "seconds. It is kept for a minute without work. The figures are of processes that are there already.",
+    "seconds. It is kept for a minute without work. The figures are of processes that were started before.",
     "",
-    "After each task PySpark has Python collect garbage, which walks all that is loaded: 40 ms with PySpark's own",
-    "modules, 85 ms with ours, on this machine. Ours exempt what they have loaded (`spark/runtime/worker_setup.py`).",
+    "After each task PySpark has Python collect garbage, which walks all loaded objects: 40 ms with PySpark's own",
+    "modules, 85 ms with ours, on this machine. Our tasks exempt the loaded modules",
+    "(`spark/runtime/worker_setup.py`).",
 )
 
 
@@ -79,7 +81,7 @@ def page(results: Results) -> str:
         ]
     for scenario, about in results.scenarios.items():
         lines += [f"**{about['doc']}**", "", *_table(results, scenario, about["peers"]), ""]
-    lines += ["## What was aimed at", "", "| | aim | found | |", "| --- | ---: | ---: | --- |"]
+    lines += ["## Aims", "", "| | aim | found | |", "| --- | ---: | ---: | --- |"]
     for kind, figure, ours, theirs, aim, more_is_better in _AIMS:
         for scenario in results.scenarios:
             if not scenario.startswith(kind):

@@ -28,7 +28,7 @@ SETTINGS = {
 }
 ABOUT = """Both brokers have ten partitions of `__transaction_state` and `__consumer_offsets` and one node; Kafka runs
 with the heap and options of its own scripts, after a warm-up. A transaction writes one record of 100 bytes to each of
-its partitions; the time of a commit is that of the client's call. What exactly-once costs in throughput is the
+its partitions; the time of a commit is that of the client's call. The cost of exactly-once in throughput is the
 difference of the last two rows, where the same records of 1 kB are written by one idempotent producer, in transactions
 of a thousand and without. The seeds say 20 to 30 % for Kafka."""
 PARTITIONS = (1, 10, 100)
