@@ -339,8 +339,8 @@ as soon as it is idle.
 - Warm-up before anything counts: {warm_up}, with the throughput workloads of both clients. Kafka's \
 CPU seconds per GB that the Java client wrote to 6 partitions fell meanwhile: {trace or NOTHING}.
 - Before a topic is written, as much page cache as it will take is written and freed. A virtual machine gives free \
-memory back to its host, and taking it again costs several times the write itself; the peer that got such pages would look \
-slow.
+memory back to its host, and taking it again costs several times the write itself; the peer that got such pages would \
+look slow.
 - Other programs may run on the machine. A step waits for them to end, and a pair of steps during which they used more \
 than {OTHERS_CORES_MAX:g} cores is repeated up to twice and the calmest counts, until the run's patience is used up. \
 A workload whose median round was still disturbed is marked {DISTURBED}.

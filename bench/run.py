@@ -1,8 +1,8 @@
 """Runs the benchmark: `python -m bench.run`, `--quick` for some minutes instead of half an hour.
 
 Rounds are interleaved: in each, every scenario runs on both peers, one right after the other, and who comes first
-changes from round to round. The peer that is not measured is paused. Results are written after every round, so that a run
-that is cut short still has something to show.
+changes from round to round. The peer that is not measured is paused. Results are written after every round, so that a
+run that is cut short still has something to show.
 """
 
 from __future__ import annotations
