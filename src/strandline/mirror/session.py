@@ -84,7 +84,14 @@ class FlowSession:
         emitter = await stack.enter_async_context(clients.emitter(settings.target))
         source_emitter = await stack.enter_async_context(clients.emitter(settings.source))
         self._groups = MirroredGroups(
-            settings, self._source, self._target, self._follower.state, emitter, self._reports, self._metrics
+            settings,
+            self._source,
+            self._target,
+            self._follower.state,
+            emitter,
+            self._reports,
+            self._metrics,
+            self._world.clock.wall_ms,
         )
         self._trimmer = JournalTrimmer(
             self._follower,

@@ -2,7 +2,8 @@
 
 Rules:
 1. Each connection has delays and piece sizes of its own, drawn from a generator of its own. Bytes of one direction
-   arrive in the order in which they were sent; between connections there is no order.
+   arrive in the order in which they were sent; between connections there is no order. Hosts of two sites have a
+   distance (`set_distance`) that comes on top of each delay.
 2. The operating system takes SOCKET_BYTES of a direction that the other side has not read yet; what is above that is
    unsent, so a reader that does not read pushes back on its writer.
 3. A process that ends leaves its sockets to the operating system: what that had taken still arrives, then the end. A
@@ -64,6 +65,7 @@ class SimulatedNetwork:
         self.listeners: dict[tuple[str, int], SimulatedListener] = {}
         self._open: dict[SimulatedConnection, None] = {}
         self._orphans: list[SimulatedConnection] = []
+        self._distances: dict[tuple[str, str], float] = {}  # seconds one way
         self._cuts: Counter[tuple[str, str]] = Counter()  # how many faults cut each
         self._held: dict[tuple[str, str], deque[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
         self._connections = 0
@@ -73,6 +75,14 @@ class SimulatedNetwork:
 
     def host(self, name: str, life: ProcessLife | None = None) -> HostNetwork:
         return HostNetwork(self, name, life)
+
+    def set_distance(self, one: str, other: str, seconds: float) -> None:
+        """Bytes need so long from one host to the other, each way, on top of a connection's delay. Connections that
+        are open keep what they have."""
+        self._distances[one, other] = self._distances[other, one] = seconds
+
+    def distance(self, way: tuple[str, str]) -> float:
+        return self._distances.get(way, 0.0)
 
     # Faults
 
@@ -197,7 +207,8 @@ class SimulatedNetwork:
         timer = self.loop.call_later(
             CONNECT_SECONDS_MAX, refuse, TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
         )
-        self._at(self.loop.time() + chance.uniform(*DELAY_SECONDS), source, target, arrive)
+        arrival = self.loop.time() + self.distance((source, target)) + chance.uniform(*DELAY_SECONDS)
+        self._at(arrival, source, target, arrive)
         try:
             connection = await answered
         finally:

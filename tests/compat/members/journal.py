@@ -45,6 +45,10 @@ class JournalWriter:
     def closed(self) -> None:
         self._write("x")
 
+    def close(self) -> None:
+        """Closes the file, where the program goes on after the member."""
+        self._file.close()
+
     def _write(self, text: str) -> None:
         self._file.write(f"{time.time_ns() // 1_000_000} {text}\n")
 

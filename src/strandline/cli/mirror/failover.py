@@ -40,6 +40,7 @@ SHAPE: Final = {
             "source_offset": "number",
             "target_offset": "number",
             "note": "text",
+            "source_ms": "number",
         }
     ],
 }
@@ -91,14 +92,14 @@ def _lines(proof: FailoverProof, *, is_dry_run: bool) -> list[str]:
         lines.append("groups: the source does not respond, and there are no checkpoints")
     else:
         lines.append(
-            f"groups, with the checkpoints of {moment(proof.offsets_ms)}: what they committed later at the source is "
-            "read again"
+            "groups, with their last checkpoints: what they committed later at the source is read again"
         )
     for each in proof.groups:
         done = each.note or ("would be committed" if is_dry_run else "committed")
+        time = "" if proof.offsets_are_from == "source" else f", checkpoint of {moment(each.source_ms)}"
         lines.append(
             f"  {each.group}: {each.target_topic}-{each.partition} at {each.target_offset} "
-            f"({each.source_offset} at the source): {done}"
+            f"({each.source_offset} at the source{time}): {done}"
         )
     lines.append("when the source is back, `strandline mirror verify` lists the records that had not arrived")
     return lines

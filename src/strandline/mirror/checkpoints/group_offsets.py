@@ -3,7 +3,7 @@
 Rules:
 1. A checkpoint has the group's committed offset at the source and its exact translation (`offset_map`). It is written
    when it has changed, and only by a process that has read the journal to its end: so no restart makes a translation
-   worse.
+   worse. Its timestamp is from before the offset was looked up: a failover says which commits are not in it.
 2. Groups that are deleted at the source keep their last checkpoint; those that come are found by the next `refresh`.
 3. The offsets of a group at the target follow its checkpoints while the group has no members there, and only forward:
    a group that reads at the target knows better. That it has members is told once.
@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from strandline.base.ids import TopicPartition
@@ -66,6 +66,7 @@ class MirroredGroups:
         emitter: Producer,
         reports: Reports,
         metrics: FlowMetrics,
+        wall_ms: Callable[[], int],
     ) -> None:
         self._flow = flow
         self._source = source
@@ -74,6 +75,7 @@ class MirroredGroups:
         self._emitter = emitter
         self._reports = reports
         self._metrics = metrics
+        self._wall_ms = wall_ms
         self._topic = flow.policy.checkpoints_topic(flow.source.alias)
         self._known: list[str] = []
         self._written: dict[tuple[str, TopicPartition], Checkpoint] = {}
@@ -88,14 +90,15 @@ class MirroredGroups:
         self._known = await self._groups(self._source)
 
     async def emit_checkpoints(self) -> None:
-        """Writes a checkpoint for each offset that has moved."""
+        """Writes a checkpoint for each offset that has moved, with the time before which every commit is in it."""
         for group in self._known:
+            time_ms = self._wall_ms()
             offsets = await self._source.list_group_offsets(group)
             for where, checkpoint in checkpoints_of(self._flow, self._journal, group, offsets).items():
                 if self._written.get((group, where)) == checkpoint:
                     continue
                 key, value = checkpoint.encode()
-                await self._emitter.send_and_wait(self._topic, value, key, partition=0)
+                await self._emitter.send_and_wait(self._topic, value, key, partition=0, timestamp_ms=time_ms)
                 self._written[group, where] = checkpoint
                 self._metrics.checkpoint_count += 1
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.groups import CommittedOffset
@@ -47,11 +47,12 @@ class MovedOffset:
     source_offset: int
     target_offset: int
     note: str
+    source_ms: int = -1  # the source offset has every commit before this time; what came later is read again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailoverProof:
-    """The proof of a failover. Groups' offsets are of `offsets_ms`; what they committed later is read again."""
+    """The proof of a failover. `offsets_ms` is the newest time of a group's offset."""
 
     flow: str
     time_ms: int
@@ -81,7 +82,7 @@ async def fail_over(control: MirrorControl, *, dry_run: bool) -> FailoverProof:
         await _fence(control)
     journal = await control.journal()
     partitions = await _arrived(control, journal)
-    source, offsets_ms, checkpoints = await _checkpoints(control, journal)
+    source, checkpoints = await _checkpoints(control, journal)
     groups: list[MovedOffset] = []
     states = {each.group_id: each.state for each in await control.target.list_groups()}
     for group, found in checkpoints.items():
@@ -91,7 +92,7 @@ async def fail_over(control: MirrorControl, *, dry_run: bool) -> FailoverProof:
         flow=control.flow.name,
         time_ms=control.world.clock.wall_ms(),
         offsets_are_from=source,
-        offsets_ms=offsets_ms,
+        offsets_ms=max((each.source_ms for each in groups), default=0),
         partitions=partitions,
         groups=tuple(groups),
     )
@@ -125,13 +126,21 @@ async def _arrived(control: MirrorControl, journal: JournalState) -> tuple[Arriv
     )
 
 
-Checkpoints = dict[str, dict[TopicPartition, Checkpoint]]
+class TimedCheckpoint(NamedTuple):
+    """A checkpoint that has every commit of its group before `time_ms`."""
+
+    checkpoint: Checkpoint
+    time_ms: int
 
 
-async def _checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, int, Checkpoints]:
-    """Where the groups' offsets are from, of which time they are, and the translated offsets by group."""
+Checkpoints = dict[str, dict[TopicPartition, TimedCheckpoint]]
+
+
+async def _checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, Checkpoints]:
+    """Where the groups' offsets are from, and the translated offsets by group."""
     flow = control.flow
     try:
+        time_ms = control.world.clock.wall_ms()
         async with control.clients.admin(flow.source) as admin:
             names = [each.group_id for each in await admin.list_groups()]
             found = {
@@ -141,10 +150,15 @@ async def _checkpoints(control: MirrorControl, journal: JournalState) -> tuple[s
             }
     except KafkaError:
         return await _last_checkpoints(control, journal)
-    return "source", control.world.clock.wall_ms(), {name: each for name, each in found.items() if each}
+    timed = {
+        name: {target: TimedCheckpoint(each, time_ms) for target, each in checkpoints.items()}
+        for name, checkpoints in found.items()
+        if checkpoints
+    }
+    return "source", timed
 
 
-async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, int, Checkpoints]:
+async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, Checkpoints]:
     """The last checkpoint of each group and partition, translated again: more may have been copied since then."""
     sources = {
         TopicPartition(control.flow.target_topic(where.topic), where.partition): where
@@ -152,7 +166,6 @@ async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tu
     }
     where = TopicPartition(control.flow.policy.checkpoints_topic(control.flow.source.alias), 0)
     found: Checkpoints = {}
-    newest_ms = 0
     async with control.clients.target_reader() as consumer:
         consumer.assign([where])
         consumer.seek_to_beginning(where)
@@ -161,25 +174,26 @@ async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tu
             for record in await consumer.poll(1.0):
                 checkpoint = Checkpoint.decode(record.key, record.value)
                 target = TopicPartition(checkpoint.topic, checkpoint.partition)
-                newest_ms = max(newest_ms, record.timestamp)
                 if target in sources:
                     again = journal.to_target(sources[target], checkpoint.source_offset)
                     assert again is not None, "the partition has a map"
-                    found.setdefault(checkpoint.group, {})[target] = checkpoint._replace(target_offset=again)
-    return "checkpoints", newest_ms, found
+                    checkpoint = checkpoint._replace(target_offset=again)
+                    timed = TimedCheckpoint(checkpoint, record.timestamp)
+                    found.setdefault(checkpoint.group, {})[target] = timed
+    return "checkpoints", found
 
 
 async def _move(
     control: MirrorControl,
     group: str,
-    checkpoints: Mapping[TopicPartition, Checkpoint],
+    checkpoints: Mapping[TopicPartition, TimedCheckpoint],
     *,
     is_idle: bool,
     dry_run: bool,
 ) -> list[MovedOffset]:
     committed = await control.target.list_group_offsets(group)
     moved, to_commit = [], {}
-    for target, each in checkpoints.items():
+    for target, (each, time_ms) in checkpoints.items():
         note = "" if is_idle else "the group has members at the target: its offsets are its own"
         if is_idle and target in committed and committed[target].offset > each.target_offset:
             note = f"the group is at {committed[target].offset} already"
@@ -193,6 +207,7 @@ async def _move(
                 source_offset=each.source_offset,
                 target_offset=each.target_offset,
                 note=note,
+                source_ms=time_ms,
             )
         )
     if to_commit and not dry_run:

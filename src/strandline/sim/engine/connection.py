@@ -29,6 +29,9 @@ class Wire(Protocol):
     @property
     def loop(self) -> SimulatedLoop: ...
 
+    def distance(self, way: tuple[str, str]) -> float:
+        """How many seconds bytes need from the first host to the second, on top of a connection's own delay."""
+
     def transmit(self, source: SimulatedConnection, when: float, data: bytes) -> None:
         """Brings `data` to the other end at that time."""
 
@@ -71,6 +74,7 @@ class SimulatedConnection:
         self._chance = chance
         self.label = label
         self._delay = chance.uniform(*DELAY_SECONDS)
+        self._distance = wire.distance(self.way)
         self.other: SimulatedConnection
         self._unsent: deque[_Bytes | _Region] = deque()
         self.unsent_bytes = 0
@@ -165,7 +169,7 @@ class SimulatedConnection:
         return self._chance.choice(_PIECE_BYTES)
 
     def _arrival(self) -> float:
-        arrival = self._wire.loop.now + self._delay * (1.0 + self._chance.random() ** 3)
+        arrival = self._wire.loop.now + self._distance + self._delay * (1.0 + self._chance.random() ** 3)
         if arrival > self._last_arrival:
             self._last_arrival = arrival
         return self._last_arrival
