@@ -22,33 +22,47 @@ class BrokerGone(RuntimeError):
 class PipeControl:
     """The test's end of the pipe to a broker's process. Threads take turns."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        channel.settimeout(_SECONDS_MAX)
+    def __init__(self, channel: socket.socket, seconds_max: float = _SECONDS_MAX) -> None:
+        channel.settimeout(seconds_max)
         self._channel = channel
-        self._stream = channel.makefile("rwb")
+        self._received = bytearray()
+        self._late = 0  # responses that nobody waits for any more
         self._lock = threading.Lock()
 
     def do(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Raises FaultError for a command that is refused, and BrokerGone."""
         with self._lock:
             try:
-                self._stream.write(json.dumps(command).encode() + b"\n")
-                self._stream.flush()
-                line = self._stream.readline()
-            except (OSError, ValueError) as error:  # ValueError: it is closed
+                self._channel.sendall(json.dumps(command).encode() + b"\n")
+                line = self._read_line()
+                while line and self._late:
+                    self._late -= 1
+                    line = self._read_line()
+            except TimeoutError as error:
+                self._late += 1
+                raise BrokerGone(
+                    f"the broker did not respond within {self._channel.gettimeout():g} s"
+                ) from error
+            except OSError as error:
                 raise BrokerGone(f"the broker does not respond: {error}") from error
         if not line:
             raise BrokerGone("the broker has ended")
         return checked(json.loads(line))
 
+    def _read_line(self) -> bytes:
+        """The next response; empty when the broker has closed its end."""
+        while (end := self._received.find(b"\n")) < 0:
+            data = self._channel.recv(65536)
+            if not data:
+                return b""
+            self._received += data
+        line = bytes(self._received[:end])
+        del self._received[: end + 1]
+        return line
+
     def close(self) -> None:
         with self._lock:
-            try:
-                self._stream.close()
-            except OSError:
-                pass  # what was not sent is for nobody
-            finally:
-                self._channel.close()
+            self._channel.close()
 
 
 def checked(response: dict[str, Any]) -> dict[str, Any]:

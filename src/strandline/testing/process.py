@@ -68,6 +68,7 @@ class BrokerProcess(BlockingCalls):
         self._log = data_dir.parent / f"{data_dir.name}{NODE_LOG}"
         self._process: subprocess.Popen[str] | None = None
         self._control: PipeControl | None = None
+        self._is_paused = False
         self._was_asked = False
         self.takes_faults = (
             True  # from its next start on; without them it is built as `strandline server` builds it
@@ -155,6 +156,8 @@ class BrokerProcess(BlockingCalls):
         if self._control is None:
             why = "was started without faults" if self.is_running else "is not running"
             raise BrokerGone(f"the broker {why}: faults are set on one that runs and takes them")
+        if self._is_paused:
+            raise BrokerGone("the broker is paused: resume it first")
         return self._control.do(command)
 
     def start(self) -> None:
@@ -237,10 +240,12 @@ class BrokerProcess(BlockingCalls):
         """As if its machine had stopped: connections stay open and nothing answers."""
         assert self._process is not None, "the broker is not running"
         self._process.send_signal(signal.SIGSTOP)
+        self._is_paused = True
 
     def resume(self) -> None:
         assert self._process is not None, "the broker is not running"
         self._process.send_signal(signal.SIGCONT)
+        self._is_paused = False
 
     def stop(self) -> int:
         """A clean shutdown; the exit status."""
@@ -282,7 +287,7 @@ class BrokerProcess(BlockingCalls):
         if self in launched_brokers:
             launched_brokers.remove(self)
         self._process = self._control = None
-        self._was_asked = self.is_ready = False
+        self._was_asked = self.is_ready = self._is_paused = False
 
 
 def _rule(acl: Acl) -> AccessControlEntryRecord:

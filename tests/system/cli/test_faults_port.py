@@ -141,4 +141,16 @@ def test_nodes_and_links_of_a_cluster(tmp_path: Path) -> None:
             admin.list_topics()
         assert ask("GET", f"{url}/nodes/1/faults/{fault['id']}")[1]["fired"] > 0
         assert ask("POST", f"{url}/faults", {"kind": "disconnect"})[1]["error"].startswith("name the node")
-        assert ask("POST", f"{url}/links/cut", {"from": 1})[0] == 400
+        for wrong in (
+            {"from": 1},
+            {"from": 1, "to": 1},
+            {"from": True, "to": 2},
+            {"from": 1, "to": 2, "one_way": "false"},
+            {"from": 1, "to": 2, "oneway": True},
+        ):
+            assert ask("POST", f"{url}/links/cut", wrong)[0] == 400
+        assert ask("POST", f"{url}/nodes/3/pause")[0] == 200
+        status, refused = ask("GET", f"{url}/nodes/3/faults")
+        assert (status, refused["error"]) == (409, "the broker is paused: resume it first")
+        assert ask("POST", f"{url}/nodes/3/resume")[0] == 200
+        assert ask("GET", f"{url}/nodes/3/faults")[0] == 200

@@ -44,6 +44,9 @@ MISTAKES = (
     Mistake("producer", "swallows_errors", "duplicate-delivery", "lost"),
     Mistake("producer", "has_many_in_flight", "duplicate-delivery", "reordered"),
     Mistake("producer", "goes_on_when_fenced", "fenced-producer", "lost"),
+    Mistake("consumer", "drops_its_buffer", "rebalance", "lost"),
+    Mistake("consumer", "stops_at_the_first_error", "coordinator-move", "stuck"),
+    Mistake("producer", "drops_a_slow_commit", "coordinator-move", "lost"),
 )
 IS_SOAK = os.environ.get("STRANDLINE_SOAK") == "1"
 CHOSEN = MISTAKES if IS_SOAK else MISTAKES[1:2]

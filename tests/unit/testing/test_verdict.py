@@ -36,6 +36,12 @@ def test_record_that_was_passed_over_is_lost() -> None:
     assert (problem.kind, problem.text, problem.moment_s) == ("lost", "1 never done: t-0@1", 1.0)
 
 
+def test_lost_record_has_the_moment_when_the_program_went_past_it() -> None:
+    said = [*done(0, 2, 3), Said(9.0, place=("t", 1, 5))]
+    (problem,) = judge_consumer(said, places(0, 1, 2, 3), {}, AT_LEAST_ONCE)
+    assert (problem.kind, problem.moment_s) == ("lost", 1.0)
+
+
 def test_record_below_the_committed_offset_is_lost() -> None:
     assert kinds(judge_consumer(done(0), places(0, 1), {("t", 0): 2}, AT_LEAST_ONCE)) == {"lost": False}
 
@@ -82,6 +88,7 @@ def test_ids_in_the_log_twice_and_out_of_order() -> None:
     [
         (b'{"topic": "t", "partition": 1, "offset": 7}\n', Said(1.0, place=("t", 1, 7))),
         (b'{"id": 7}\n', Said(1.0, record_id="7")),
+        (b'{"id": 7, "topic": "t", "partition": 1, "offset": 9}\n', Said(1.0, ("t", 1, 9), "7")),
         (b"hello\n", None),
         (b"{not json\n", None),
         (b'{"topic": "t"}\n', None),

@@ -54,9 +54,15 @@ class ClusterFaultsServer:
                     raise RuntimeError(f"node {number} does not run: start it first")
                 await asyncio.to_thread(getattr(node, name))
             case ("links", "cut"):
-                one, other = _node(body, "from"), _node(body, "to")
-                await self._links(lambda: self._cluster.cut(one, other, one_way=bool(body.get("one_way"))))
+                _check_names(body, "from", "to", "one_way")
+                one, other, one_way = _node(body, "from"), _node(body, "to"), body.get("one_way", False)
+                if one == other:
+                    raise FaultError("a link is between two nodes: from and to are the same")
+                if not isinstance(one_way, bool):
+                    raise FaultError(f"one_way must be true or false, not {one_way!r}")
+                await self._links(lambda: self._cluster.cut(one, other, one_way=one_way))
             case ("links", "cut_off"):
+                _check_names(body, "node")
                 node_id = _node(body, "node")
                 await self._links(lambda: self._cluster.cut_off(node_id))
             case ("links", "heal"):
@@ -69,8 +75,14 @@ class ClusterFaultsServer:
         await asyncio.to_thread(change)
 
 
+def _check_names(body: Mapping[str, Any], *known: str) -> None:
+    for name in body:
+        if name not in known:
+            raise FaultError(f"there is no {name!r} here: there is {', '.join(known)}")
+
+
 def _node(body: Mapping[str, Any], name: str) -> int:
     number = body.get(name)
-    if not isinstance(number, int):
+    if not isinstance(number, int) or isinstance(number, bool):
         raise FaultError(f"{name} must be the number of a node, not {number!r}")
     return number

@@ -144,3 +144,5 @@ def respond(control: FaultControl, line: bytes) -> dict[str, Any]:
         return control.do(command)
     except ValueError as error:
         return {"error": str(error)}
+    except Exception as error:  # one command that goes wrong must not end the pipe for those after it
+        return {"error": f"the command failed: {error!r}"}

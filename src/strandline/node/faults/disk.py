@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from strandline.base.buffers import Buffer
+from strandline.base.topics import invalid_topic_name
 from strandline.node.disk import RealDisk, RealFile
 from strandline.node.faults.rule import FaultError
 
@@ -42,18 +43,23 @@ def parse_disk_fault(given: Mapping[str, Any]) -> DiskFault:
     unknown = set(given) - {"kind", "operations", "topic", "milliseconds"}
     if unknown:
         raise FaultError(f"a fault of a disk has no {', '.join(sorted(unknown))}")
-    operations = tuple(given.get("operations") or ((WRITE,) if kind == FULL else (WRITE, SYNC)))
+    topic, named = given.get("topic"), given.get("operations")
+    if topic is not None and (not isinstance(topic, str) or invalid_topic_name(topic)):
+        raise FaultError(f"topic={topic!r}: no topic can have this name")
+    if named is not None and not isinstance(named, list | tuple):
+        raise FaultError(f"operations={named!r} is not a list of {', '.join(_OPERATIONS)}")
+    operations = tuple(named or ((WRITE,) if kind == FULL else (WRITE, SYNC)))
     for operation in operations:
         if operation not in _OPERATIONS:
             raise FaultError(f"a disk has no operation {operation!r}: it has {', '.join(_OPERATIONS)}")
     if kind == FULL and operations != (WRITE,):
         raise FaultError("a full disk refuses writes, and nothing else: leave operations out")
     milliseconds = given.get("milliseconds") or 0
-    if (kind == SLOW) != (isinstance(milliseconds, int) and 0 < milliseconds <= _MILLISECONDS_MAX):
+    is_number = isinstance(milliseconds, int) and not isinstance(milliseconds, bool)
+    if (kind == SLOW) != (is_number and 0 < milliseconds <= _MILLISECONDS_MAX):
         raise FaultError(
             f"a slow disk needs milliseconds, from 1 to {_MILLISECONDS_MAX}, and no other has them"
         )
-    topic = given.get("topic")
     return DiskFault(
         kind=kind, operations=operations, path=f"{os.sep}{topic}-" if topic else "", milliseconds=milliseconds
     )

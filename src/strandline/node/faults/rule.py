@@ -41,6 +41,8 @@ KINDS: Final = (
 _WITH_APPLIED: Final = (ERROR, DISCONNECT, DELAY, BARRIER)
 _UNTIL_CLEARED: Final = None
 _MILLISECONDS_MAX: Final = 3_600_000
+_COUNT_MAX: Final = 2**63 - 1
+_CODES: Final = (-(2**15), 2**15 - 1)
 
 
 class FaultError(ValueError):
@@ -83,10 +85,11 @@ def parse_rule(given: Mapping[str, Any]) -> FaultRule:
     if kind == ERROR:
         values["code"] = _error_code(values.pop("error", None))
     known = {field.name for field in fields(FaultRule)}
-    for name in values:
-        if name not in known:
+    for name in given:
+        if name not in known - {"code"} and (name != "error" or kind != ERROR):
             raise FaultError(
-                f"a fault has no {name!r}: it may have {', '.join(sorted(known - {'code'}))}, error"
+                f"a fault of kind {kind} has no {name!r}: it may have {', '.join(sorted(known - {'code'}))}, "
+                "and one of kind error has error"
             )
     for name, value in values.items():
         _check_type(name, value)
@@ -119,6 +122,8 @@ def _error_code(given: Any) -> int:
         raise FaultError(f"no error is called {given!r}: give Kafka's name, such as NOT_COORDINATOR")
     if code == 0:
         raise FaultError("error 0 is success: give the name of an error, such as NOT_COORDINATOR")
+    if not _CODES[0] <= code <= _CODES[1]:
+        raise FaultError(f"error {code} has no place in a response: it has 16 bits")
     return int(code)
 
 
@@ -147,13 +152,19 @@ def _check_effect(rule: FaultRule) -> None:
         )
     if rule.kind in (DELAY, THROTTLE) and not 0 < rule.milliseconds <= _MILLISECONDS_MAX:
         raise FaultError(f"{rule.kind} needs milliseconds, from 1 to {_MILLISECONDS_MAX}")
+    if rule.kind not in (DELAY, THROTTLE) and rule.milliseconds:
+        raise FaultError(f"milliseconds is for {DELAY} and {THROTTLE}: leave it out")
     if rule.kind == TEAR and rule.bytes < 0:
         raise FaultError("tear sends the first bytes of a response: give a number from 0 on")
+    if rule.kind != TEAR and rule.bytes:
+        raise FaultError(f"bytes is for {TEAR}: leave it out")
 
 
 def _check_frequency(rule: FaultRule) -> None:
     if rule.nth < 1:
         raise FaultError(f"nth={rule.nth}: the first request is 1")
+    if max(rule.nth, rule.times or 0) > _COUNT_MAX:
+        raise FaultError(f"nth and times go up to {_COUNT_MAX}")
     if rule.times is not None and rule.times < 1:
         raise FaultError(f"times={rule.times}: it would never strike; None strikes until it is cleared")
     if not 0 < rule.probability <= 1:
@@ -164,6 +175,8 @@ def _check_match(rule: FaultRule) -> None:
     """Raises FaultError where no request can match."""
     if rule.partition is not None and rule.partition < 0:
         raise FaultError(f"partition={rule.partition}: the first is 0")
+    if rule.connection is not None and not rule.connection.rpartition(":")[2].isdecimal():
+        raise FaultError(f"connection={rule.connection!r} is no address of a client, such as 127.0.0.1:40312")
     if rule.api is None:
         if rule.version is not None:
             raise FaultError("version says nothing without api: every API has versions of its own")

@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ STOP_SECONDS: Final = 5.0
 STARTS_MAX: Final = 6
 _PAUSE_SECONDS: Final = 0.2
 _TAIL_CHARACTERS: Final = 600
+_REPETITIONS_MAX: Final = 2  # that are kept: the second one says when a record was done again
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,12 @@ class UserProgram:
             "PYTHONUNBUFFERED": "1",
             **{f"STRANDLINE_{name.upper()}": value for name, value in variables.items()},
         }
-        self.said: list[Said] = []
+        self.said: list[Said] = []  # a record that it repeats for ever is in it twice
+        self._repetitions: Counter[tuple[object, object]] = Counter()
         self.notes: list[str] = []  # what happened to the program itself
         self.starts = 0
         self.exit_codes: list[int] = []
+        self.ended_s = 0.0  # when it ended for the last time
         self._began = time.monotonic()
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # for as long as the program is
@@ -105,15 +109,22 @@ class UserProgram:
             for line in lines:
                 said = parse_line(line, self.elapsed_s)
                 if said is not None:
-                    self.said.append(said)
+                    self._hear(said)
         code = process.wait()
         self.exit_codes.append(code)
+        self.ended_s = self.elapsed_s
         if self._is_wanted and code != 0 and process is self._process:
             self.notes.append(f"{self.elapsed_s:.1f} s: the program ended with {code}{self._tail()}")
             if self.starts < STARTS_MAX:
                 time.sleep(_PAUSE_SECONDS)
                 if self._is_wanted:
                     self._launch()
+
+    def _hear(self, said: Said) -> None:
+        record = (said.place, said.record_id)
+        self._repetitions[record] += 1
+        if self._repetitions[record] <= _REPETITIONS_MAX:
+            self.said.append(said)
 
     def _tail(self) -> str:
         self._errors.flush()
@@ -174,9 +185,9 @@ def parse_line(line: bytes, at_s: float) -> Said | None:
         return None
     if not isinstance(value, dict):
         return None
-    if "id" in value:
-        return Said(at_s, record_id=str(value["id"]))
+    record_id = str(value["id"]) if "id" in value else None
     try:
-        return Said(at_s, place=(str(value["topic"]), int(value["partition"]), int(value["offset"])))
+        place = str(value["topic"]), int(value["partition"]), int(value["offset"])
     except (KeyError, TypeError, ValueError):
-        return None
+        return None if record_id is None else Said(at_s, record_id=record_id)
+    return Said(at_s, place=place, record_id=record_id)

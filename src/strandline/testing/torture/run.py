@@ -28,6 +28,7 @@ RECORDS: Final = 60  # that a producer is asked to write
 # A program that has said nothing new for as long, though there is work, is stuck.
 QUIET_S: Final = 12.0
 FIRST_S: Final = 30.0
+_TRIAL_S: Final = 600.0  # even for a program that always moves a little
 _numbers = count(1)
 
 
@@ -93,6 +94,10 @@ class Torture:
                 stage, lambda: _is_done(stage.program.said, [each for each in more if each not in expected])
             )
             expected = more
+        if stage.program.has_finished:
+            stage.program.notes.append(
+                f"{stage.program.ended_s:.1f} s: the program ended by itself, without an error"
+            )
         stage.program.stop()
         return judge_consumer(stage.program.said, expected, _committed(stage), self._guarantee)
 
@@ -114,10 +119,12 @@ class Torture:
     def _settle(self, stage: Stage, is_done: Callable[[], bool]) -> bool:
         """Waits until the work is done; False if nothing has moved for too long."""
         last, since = -1, time.monotonic()
+        deadline = since + _TRIAL_S
         while not is_done() and not stage.program.has_given_up:
-            if stage.count != last:
-                last, since = stage.count, time.monotonic()
-            if time.monotonic() - since > self._quiet_s:
+            now, count = time.monotonic(), stage.count
+            if count != last:
+                last, since = count, now
+            if now - since > self._quiet_s or now > deadline:
                 return False
             time.sleep(0.05)
         return is_done()

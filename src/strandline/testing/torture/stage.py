@@ -30,6 +30,7 @@ CLUSTER_SETTINGS: Final[dict[str, str | int | bool]] = {
 }
 _LOOK_S: Final = 0.01
 _BURST: Final = 20
+_BACKLOG_MAX: Final = 3000
 
 
 class Skipped(Exception):
@@ -111,8 +112,13 @@ class Stage:
 
     @property
     def count(self) -> int:
-        """How many lines the program has said that count."""
-        return len(self.program.said)
+        """The number of records that the program has dealt with. One that it deals with again does not count."""
+        if self.role == CONSUMER:
+            return len(
+                {each.place for each in self.program.said if each.place and each.place[0] == self.topic}
+            )
+        ids = {each.record_id for each in self.program.said if each.record_id is not None}
+        return sum(each.isdecimal() and int(each) < self.records for each in ids)
 
     def wait_said(self, count: int, seconds: float = 30.0) -> bool:
         """True once the program has said so much."""
@@ -158,6 +164,11 @@ class Stage:
                 self._written += 1
             for each in sent:
                 each.result(60)
+
+    def write_backlog(self, records: int) -> None:
+        """Writes until the program has so many records before it, or _BACKLOG_MAX were written in all."""
+        while self._written - self.count < records and self._written < _BACKLOG_MAX:
+            self.write_burst()
 
     def write_poison(self) -> None:
         placed = self._producer.send(self.topic, POISON, partition=0).result(60)

@@ -18,6 +18,7 @@ from strandline.testing.torture.stage import CONSUMER, PRODUCER, Skipped, Stage
 
 _OFFSETS: Final = "__consumer_offsets"
 _TRANSACTIONS: Final = "__transaction_state"
+_BACKLOG: Final = 40
 _SLOW_MS: Final = 800
 _SLOW_S: Final = 4.0
 _DOWN_S: Final = 1.5
@@ -31,8 +32,11 @@ class Trial(NamedTuple):
 
 
 def _rebalance(stage: Stage) -> None:
-    """Another member joins in the middle of a batch, takes partitions, deals with nothing and leaves."""
-    stage.write_burst()
+    """Another member joins in the middle of a batch, takes partitions, deals with nothing and leaves.
+
+    The program hears of it seconds later. It gets new records all the time until then, so that it is never idle.
+    """
+    stage.write_backlog(_BACKLOG)
     stage.mark()
     with (
         suppress(KafkaError),
@@ -46,7 +50,8 @@ def _rebalance(stage: Stage) -> None:
         guest.subscribe([stage.topic])
         deadline = time.monotonic() + 8
         while not guest.assignment() and time.monotonic() < deadline:
-            guest.poll(0.2)
+            guest.poll(0.1)
+            stage.write_backlog(_BACKLOG)
         stage.write_burst()
         time.sleep(0.5)
 

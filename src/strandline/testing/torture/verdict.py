@@ -89,7 +89,11 @@ def judge_consumer(
     ]
     stuck = [place for place in missing if place not in set(lost)]
     if lost:
-        problems.append(Problem(kind="lost", text=f"{len(lost)} never done: {_shown(lost)}", moment_s=last_s))
+        problems.append(
+            Problem(
+                kind="lost", text=f"{len(lost)} never done: {_shown(lost)}", moment_s=_passed(said, lost[0])
+            )
+        )
     if stuck:
         problems.append(
             Problem(kind="stuck", text=f"{len(stuck)} not reached: {_shown(stuck)}", moment_s=last_s)
@@ -105,6 +109,14 @@ def judge_consumer(
             )
         )
     return problems + _reordered_places(said)
+
+
+def _passed(said: Sequence[Said], lost: Place) -> float | None:
+    """When the program went past a record; when it last said anything if only its group has gone past it."""
+    later = (
+        each.at_s for each in said if each.place and each.place[:2] == lost[:2] and each.place[2] > lost[2]
+    )
+    return next(later, max((each.at_s for each in said), default=None))
 
 
 def _second(said: Sequence[Said], place: Place) -> float:

@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -151,6 +152,35 @@ def does_again_what_was_done(mended: bool) -> None:
             commit(consumer)
 
 
+def drops_its_buffer(mended: bool) -> None:
+    """Records wait in a buffer, which is emptied when partitions go. With librdkafka's defaults they are committed by
+    then: an offset counts as done as soon as the record was handed out."""
+    buffer: deque[Any] = deque()
+    consumer = librdkafka(
+        **{"enable.auto.commit": True, "auto.commit.interval.ms": 500, "enable.auto.offset.store": not mended}
+    )
+    consumer.subscribe([TOPIC], on_revoke=lambda *_: buffer.clear())
+    while True:
+        buffer.extend(message for message in consumer.consume(20, 0.05) if message.error() is None)
+        for _ in range(min(5, len(buffer))):
+            message = buffer.popleft()
+            done(message)
+            if mended:
+                consumer.store_offsets(message)
+
+
+def stops_at_the_first_error(mended: bool) -> None:
+    """A connection that broke is reported to `error_cb` for information: the library connects again by itself."""
+    errors: list[confluent_kafka.KafkaError] = []
+    consumer = librdkafka(error_cb=errors.append)
+    consumer.subscribe([TOPIC])
+    while mended or not errors:
+        message = consumer.poll(0.2)
+        if message is not None and message.error() is None:
+            done(message)
+            commit(consumer)
+
+
 PROGRAMS: dict[str, Callable[[bool], None]] = {
     each.__name__: each
     for each in (
@@ -159,6 +189,8 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
         resets_to_latest,
         gives_up_when_slow,
         does_again_what_was_done,
+        drops_its_buffer,
+        stops_at_the_first_error,
     )
 }
 

@@ -106,6 +106,30 @@ def goes_on_when_fenced(mended: bool) -> None:
         time.sleep(PACE_S)
 
 
+def drops_a_slow_commit(mended: bool) -> None:
+    """A commit that is not over in time is to be asked for again; it has not failed."""
+    producer = transactional()
+    for record_id in range(RECORDS):
+        producer.begin_transaction()
+        producer.produce(TOPIC, value(record_id))
+        if committed(producer, asks_again=mended):
+            acknowledged(record_id)
+        else:
+            producer = transactional()
+        time.sleep(PACE_S)
+
+
+def committed(producer: confluent_kafka.Producer, asks_again: bool) -> bool:
+    while True:
+        try:
+            producer.commit_transaction(0.2)
+            return True
+        except confluent_kafka.KafkaException as error:
+            print(f"not committed: {error}", file=sys.stderr)
+            if not (asks_again and error.args[0].retriable()):
+                return False
+
+
 def transactional() -> confluent_kafka.Producer:
     producer = librdkafka(**{"transactional.id": os.environ["STRANDLINE_TRANSACTIONAL_ID"]})
     producer.init_transactions(30)
@@ -121,6 +145,7 @@ PROGRAMS: dict[str, Callable[[bool], None]] = {
         is_not_idempotent,
         has_many_in_flight,
         goes_on_when_fenced,
+        drops_a_slow_commit,
     )
 }
 

@@ -48,9 +48,16 @@ from strandline.wire.api_index import API_INDEX
         ),
         ({"kind": "tear", "bytes": -1}, "from 0 on"),
         ({"kind": "drop_response", "applied": True}, "says by itself when it strikes"),
-        ({"kind": "disconnect", "colour": "red"}, "a fault has no 'colour'"),
+        ({"kind": "disconnect", "colour": "red"}, "a fault of kind disconnect has no 'colour'"),
         ({"kind": "disconnect", "topic": 7}, "topic=7 is not of the kind"),
         ({"kind": "disconnect", "nth": True}, "nth=True is not of the kind"),
+        ({"kind": "disconnect", "nth": 10**40}, "nth and times go up to"),
+        ({"kind": "disconnect", "milliseconds": 5}, "milliseconds is for delay and throttle"),
+        ({"kind": "disconnect", "bytes": 5}, "bytes is for tear"),
+        ({"kind": "disconnect", "code": 5}, "has no 'code'"),
+        ({"kind": "disconnect", "error": "NOT_COORDINATOR"}, "has no 'error'"),
+        ({"kind": "disconnect", "connection": "my-laptop"}, "is no address of a client"),
+        ({"kind": "error", "api": "Produce", "error": 70000}, "it has 16 bits"),
     ],
 )
 def test_fault_that_can_never_strike_is_refused(described: dict[str, Any], reason: str) -> None:
@@ -96,6 +103,11 @@ def test_black_hole_stays_until_it_is_cleared() -> None:
         ({"kind": "failing", "operations": ["jump"]}, "a disk has no operation 'jump'"),
         ({"kind": "full", "operations": ["sync"]}, "a full disk refuses writes"),
         ({"kind": "full", "size": 3}, "a fault of a disk has no size"),
+        ({"kind": "failing", "operations": 5}, "operations=5 is not a list of read, write, sync"),
+        ({"kind": "failing", "operations": "write"}, "operations='write' is not a list"),
+        ({"kind": "slow", "milliseconds": True}, "a slow disk needs milliseconds"),
+        ({"kind": "full", "topic": ["t"]}, "no topic can have this name"),
+        ({"kind": "full", "topic": "no/topic"}, "no topic can have this name"),
     ],
 )
 def test_fault_of_a_disk_that_makes_no_sense_is_refused(described: dict[str, Any], reason: str) -> None:
