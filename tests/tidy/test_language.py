@@ -6,10 +6,21 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[2] / "src"
 # Openings that hide the subject of a sentence.
 FORBIDDEN = ("What ", "Who ", "Whoever ", "Whatever ", "Whether what ")
 WORDS_MIN = 4  # a line with fewer is a fragment
+# Openings of docstrings that name a value, where a function's docstring says that it returns the value.
+NOUN_PHRASES = ("The ", "A ", "An ", "Those ", "How ", "Where ", "Whether ", "Which ", "All ")
+# The packages whose docstrings have not been read for this yet: one that has been read leaves the list.
+UNREAD = {"cli", "client", "config", "lab", "mirror", "node", "sim", "testing"}
+PACKAGES = sorted(
+    folder.name
+    for folder in (SOURCE / "strandline").iterdir()
+    if (folder / "__init__.py").exists() and folder.name not in UNREAD
+)
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
@@ -38,3 +49,33 @@ def test_no_docstring_is_a_fragment() -> None:
         if "\n" not in text and text.endswith(".") and len(text.split()) < WORDS_MIN
     ]
     assert found == [], "say it in a full sentence, or leave it to the name"
+
+
+def is_noun_phrase(text: str) -> bool:
+    """True if a docstring only names a value, as in "The bytes of a frame." or "How many records it has"."""
+    return text.startswith(NOUN_PHRASES)
+
+
+def returning_functions(path: Path) -> Iterator[tuple[int, str]]:
+    """Yields the docstrings of functions that return something. A property is a name for a value, and a fixture's
+    docstring describes the fixture: neither is among them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.returns is None:
+            continue
+        decorators = " ".join(map(ast.unparse, node.decorator_list))
+        if "property" in decorators or "fixture" in decorators or ast.unparse(node.returns) == "None":
+            continue
+        text = ast.get_docstring(node)
+        if text is not None:
+            yield node.lineno, text
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_function_says_that_it_returns_something(package: str) -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}: {text.splitlines()[0]}"
+        for path in sorted((SOURCE / "strandline" / package).rglob("*.py"))
+        for line, text in returning_functions(path)
+        if is_noun_phrase(text)
+    ]
+    assert found == [], "begin with Returns, Yields or another verb"

@@ -330,8 +330,7 @@ class BrokerParts(ABC):
         )
 
     def lag_monitor(self) -> LagMonitor:
-        """The monitor of the lag of groups that this broker coordinates, which takes samples from the first access
-        on."""
+        """Returns the monitor of the lag of groups that this broker coordinates. The first call has it take samples."""
         from strandline.broker.telemetry.lag import LagMonitor
 
         if self._lag_monitor is None:
@@ -341,13 +340,13 @@ class BrokerParts(ABC):
         return self._lag_monitor
 
     def burrow_api(self) -> BurrowApi:
-        """The lag of groups in the format of Burrow's API; on a broker, once `start` has begun."""
+        """Returns the lag of groups in the format of Burrow's API. It exists on a broker once `start` has begun."""
         from strandline.broker.telemetry.burrow import BurrowApi
 
         return BurrowApi(self.node, self.groups, self.replicas, self.lag_monitor(), self.cluster_id)
 
     def metrics_page(self) -> MetricsPage:
-        """The page with the node's metrics, of parts that exist once `start` has begun."""
+        """Returns the page with the node's metrics, of parts that exist once `start` has begun."""
         # These are imported here, so that a start without metrics does not wait for them.
         from strandline.broker.telemetry.access import AccessCollector
         from strandline.broker.telemetry.clients.collector import ClientMetricsCollector

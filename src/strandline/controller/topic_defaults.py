@@ -11,12 +11,12 @@ from strandline.wire.api.k19_create_topics import CreatableTopicConfigs
 
 
 def partition_count(configs: DynamicConfigs) -> int:
-    """The value of `num.partitions`."""
+    """Returns the value of `num.partitions`."""
     return configs.broker_int("num.partitions")
 
 
 def replication_factor(configs: DynamicConfigs) -> int:
-    """The value of `default.replication.factor`."""
+    """Returns the value of `default.replication.factor`."""
     return configs.broker_int("default.replication.factor")
 
 

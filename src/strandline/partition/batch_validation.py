@@ -150,7 +150,7 @@ class BatchValidator:
         return header
 
     def validate_inline(self, batch: memoryview, header: BatchHeader, now_ms: int) -> ValidBatch | None:
-        """The same as `validate`, or None where that would take longer than the loop may wait."""
+        """Does the same as `validate`; returns None if that would take longer than the loop may wait."""
         if self._reads_records(header):
             if self._changes_codec(header) or (
                 header.attributes & CODEC_MASK and len(batch) > _INLINE_COMPRESSED_BYTES_MAX

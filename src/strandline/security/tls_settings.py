@@ -56,7 +56,7 @@ def tls_settings(
 
 
 def tls_settings_of(values: Mapping[str, Any]) -> TlsSettings:
-    """The TLS settings among values that are still texts, with Kafka's defaults for those that are missing."""
+    """Returns the TLS settings from values as text, with Kafka's defaults for those that are missing."""
     merged = {**TLS_DEFAULTS, **values}
 
     def value(key: str) -> Any:

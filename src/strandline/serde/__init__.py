@@ -1,10 +1,11 @@
 """Serializers and deserializers: how keys and values become bytes, and values again.
 
 A serializer is any function of (topic, value), a function of the value alone, or an object with `serialize(topic,
-value)`; a deserializer the same with bytes, or an object with `deserialize(topic, data)`. The names `str`, `bytes`,
-`json` and `none` stand for the ones here. One that sees headers, or has to look something up, keeps `contract`.
+value)`. A deserializer is any function of (topic, data) or of the data alone, or an object with `deserialize(topic,
+data)`. The names `str`, `bytes`, `json` and `none` stand for those in `builtin`. A serializer that sees headers, or
+has to look something up, has the methods of `contract`.
 
-Those of a schema registry are here too, and are loaded when they are used; they need the extra `registry`:
+Serializers with a schema registry are loaded when they are used, and need the extra `registry`:
 
     orders = AvroSerializer("http://localhost:8081", schema)
     async with Producer(bootstrap_servers="localhost:9092", value_serializer=orders) as producer:

@@ -25,8 +25,8 @@ class AvroSerializer(SchemaSerializer):
         schema = parse_avro(RegisteredSchema(schema=self._schema), tolerates_unknown=True)
         return schema.get("name") if isinstance(schema, dict) else None
 
-    def _encoder(self, placed: RegisteredSchema) -> Encode:
-        return avro_encoder(parse_avro(placed))
+    def _encoder(self, registered: RegisteredSchema) -> Encode:
+        return avro_encoder(parse_avro(registered))
 
 
 class AvroDeserializer(SchemaDeserializer):
@@ -36,14 +36,14 @@ class AvroDeserializer(SchemaDeserializer):
     type: ClassVar[str] = AVRO
 
     def _decoder(
-        self, writer: RegisteredSchema, reader: RegisteredSchema | None, after: bytes, frame: Frame
+        self, writer: RegisteredSchema, reader: RegisteredSchema | None, rest: bytes, frame: Frame
     ) -> Decode:
         parsed = None if reader is None else parse_avro(reader)
         return avro_decoder(parse_avro(writer), parsed, frame.name)
 
 
 def avro_encoder(schema: Any) -> Encode:
-    """The function that writes values of a parsed schema."""
+    """Returns the function that writes values of a parsed schema."""
     from fastavro import schemaless_writer
 
     check_ints = int_check(schema)
@@ -51,39 +51,41 @@ def avro_encoder(schema: Any) -> Encode:
     def encode(prefix: bytes, value: Any) -> bytes:
         if check_ints is not None:
             check_ints(value)
-        made = BytesIO()
-        made.write(prefix)
+        buffer = BytesIO()
+        buffer.write(prefix)
         try:
-            schemaless_writer(made, schema, value)
+            schemaless_writer(buffer, schema, value)
         except Exception as error:  # fastavro raises whatever Python does with the value
             raise ValueDoesNotFit(_why(value, schema, error)) from error
-        return made.getvalue()
+        return buffer.getvalue()
 
     return encode
 
 
 def _why(value: Any, schema: Any, error: Exception) -> str:
-    """Says which field does not fit. That is looked for only now: it takes longer than writing."""
+    """Says which field does not fit. This is found out after a failure only, because it takes longer than writing."""
     from fastavro.validation import ValidationError, validate
 
     try:
         validate(value, schema, raise_errors=True)
     except ValidationError as found:
         return "; ".join(map(_mistake, found.errors))
-    except Exception:  # a value that cannot even be looked at: the writer's error says as much
+    except Exception:  # the value cannot be validated at all: the writer's error is the best there is
         pass
     return f"{type(error).__name__}: {error}"
 
 
 def _mistake(error: Any) -> str:
-    """One mistake that fastavro has found: a value, a schema and a field, which is empty for the value itself."""
+    """Returns the text for one mistake that fastavro has found: a value, a schema and a field, which is empty for the
+    value itself."""
     schema = error.schema
     kind = schema.get("name", schema.get("type")) if isinstance(schema, dict) else schema
     return f"{error.field or 'the value'} is {str(error.datum)[:100]!r}, and not {kind}"
 
 
 def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
-    """The function that reads values of a parsed schema, resolved against another one if there is one."""
+    """Returns the function that reads values of the writer's parsed schema, resolved against the reader's if there is
+    one."""
     from fastavro import schemaless_reader
     from fastavro.read import SchemaResolutionError
 
@@ -96,11 +98,11 @@ def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
             raise UnusableSchema(f"{name} cannot be read with the reader's schema: {error}") from error
         except Exception as error:  # fastavro raises whatever Python does with the bytes
             raise UndecodableValue(
-                f"the value is no Avro of {name}: {type(error).__name__}: {error}"
+                f"the value is not Avro of {name}: {type(error).__name__}: {error}"
             ) from error
         if source.tell() != len(data):
             raise UndecodableValue(
-                f"the value is no Avro of {name}: {len(data) - source.tell()} bytes are left after it"
+                f"the value is not Avro of {name}: {len(data) - source.tell()} bytes are left after it"
             )
         return value
 
@@ -110,8 +112,8 @@ def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
 def parse_avro(
     registered: RegisteredSchema, *, tolerates_unknown: bool = False, names: dict[str, Any] | None = None
 ) -> Any:
-    """A schema as fastavro takes it, with the types that it imports. Raises UnusableSchema. `tolerates_unknown` is
-    for those who only want its name; `names` gets the types that have one."""
+    """Returns a schema as fastavro takes it, with the types that it imports. Raises UnusableSchema. `tolerates_unknown`
+    is for callers who only need its name. The schema's named types are added to `names`."""
     from fastavro import parse_schema
     from fastavro.schema import SchemaParseException, UnknownType
 
@@ -125,7 +127,7 @@ def parse_avro(
             return _named(_loaded(registered.schema))
         raise UnusableSchema(f"the schema names the type {error.name}, which it does not import") from error
     except (SchemaParseException, TypeError, KeyError, ValueError) as error:
-        raise UnusableSchema(f"the schema is no Avro schema: {error}") from error
+        raise UnusableSchema(f"the schema is not an Avro schema: {error}") from error
 
 
 def _loaded(schema: Schema) -> Any:
@@ -136,7 +138,7 @@ def _loaded(schema: Schema) -> Any:
 
 
 def _named(node: Any) -> Any:
-    """The full name of a record's JSON, as far as it can be told without the types that it imports."""
+    """Returns a schema with only its full name, which can be read without the types that the schema imports."""
     if not isinstance(node, dict) or "name" not in node:
         return node
     name, namespace = str(node["name"]), node.get("namespace")

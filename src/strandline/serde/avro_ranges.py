@@ -1,4 +1,4 @@
-"""Checks that values of Avro's type int have 32 bits: fastavro writes larger ones, and no reader takes them."""
+"""Checks that values of Avro's type int have 32 bits: fastavro writes larger ones, which no reader accepts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _WIDE: Final = ("long", "float", "double")
 
 
 def int_check(schema: Any) -> Check | None:
-    """The function that raises ValueDoesNotFit, which names the field, for an int that is too large; None for a schema
-    without ints."""
+    """Returns a function that raises ValueDoesNotFit, with the field's name, for an int that is too large; None for a
+    schema without ints."""
     return _RangeChecks().check(schema, "")
 
 
 class _RangeChecks:
-    """Makes the checks of one parsed schema. A record may be within itself: then its check is looked up when it is
-    called."""
+    """Makes the checks of one parsed schema. A record may contain itself: then its check is looked up by name when it
+    is called."""
 
     def __init__(self) -> None:
         self._named: dict[str, Check | None] = {}
@@ -56,11 +56,11 @@ class _RangeChecks:
     def _record(self, schema: Any) -> Check | None:
         name = schema["name"]
         self._named[name] = None
-        made = [
+        all_checks = [
             (field["name"], self.check(field["type"], f"{name}.{field['name']}"))
             for field in schema["fields"]
         ]
-        checks = [(field, check) for field, check in made if check is not None]
+        checks = [(field, check) for field, check in all_checks if check is not None]
         if not checks:
             return None
 
@@ -85,7 +85,7 @@ class _RangeChecks:
         return check_items
 
     def _union(self, branches: list[Any], place: str) -> Check | None:
-        """Checks unions of one type and null, and ints where no branch takes larger ones."""
+        """Returns the check of a union. It checks unions of one type and null, and ints where no branch is wider."""
         others = [each for each in branches if each != "null"]
         if len(others) == 1:
             check = self.check(others[0], place)

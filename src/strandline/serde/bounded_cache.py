@@ -19,7 +19,7 @@ class BoundedCache(dict[K, V]):
         self._entries_max = entries_max
 
     def put(self, key: K, value: V) -> None:
-        """Keeps an entry, as the newest."""
+        """Adds an entry as the newest, and removes the oldest ones over the limit."""
         self.pop(key, None)
         self[key] = value
         while len(self) > self._entries_max:

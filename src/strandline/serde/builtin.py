@@ -1,4 +1,4 @@
-"""The serializers that need nothing but Python, and how a setting names one."""
+"""The serializers that need nothing but Python, and the names by which settings choose them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strandline.serde.contract import RecordDeserializer, RecordSerializer, part
 
 @runtime_checkable
 class Serializer(Protocol):
-    """The functions of a plug-in; `None` stays None where a record has no key or value."""
+    """An object with a method for keys or values; None stands for a record without a key or value, and stays None."""
 
     def serialize(self, topic: str, value: Any) -> bytes | None: ...
 
@@ -61,12 +61,12 @@ _DESERIALIZERS: Final[dict[str, Callable[[str, bytes | None], Any] | None]] = {
 def serializer_for(
     given: Any, setting: str = "serializer"
 ) -> Callable[[str, Any], bytes | None] | RecordSerializer | None:
-    """The function of (topic, value) that a setting stands for; None if bytes are taken as they are. A record
-    serializer comes as the object that it is, for keys or for values by the setting's name."""
+    """Returns the function of (topic, value) that a setting stands for; None if bytes are written as they are. A
+    record serializer is returned as an object, the one for keys or for values by the setting's name."""
     _refuse_class(given, setting, "serialize_record")
     if isinstance(given, RecordSerializer):
-        made: RecordSerializer = part_of(given, setting.partition(".")[0])
-        return made
+        serializer: RecordSerializer = part_of(given, setting.partition(".")[0])
+        return serializer
     if isinstance(given, Serializer):
         return given.serialize
     return _function_for(given, setting, _SERIALIZERS)
@@ -75,12 +75,12 @@ def serializer_for(
 def deserializer_for(
     given: Any, setting: str = "deserializer"
 ) -> Callable[[str, bytes | None], Any] | RecordDeserializer | None:
-    """The function of (topic, data) that a setting stands for; None if bytes are given as they are. A record
-    deserializer comes as the object that it is, for keys or for values by the setting's name."""
+    """Returns the function of (topic, data) that a setting stands for; None if bytes are read as they are. A record
+    deserializer is returned as an object, the one for keys or for values by the setting's name."""
     _refuse_class(given, setting, "deserialize_record")
     if isinstance(given, RecordDeserializer):
-        made: RecordDeserializer = part_of(given, setting.partition(".")[0])
-        return made
+        deserializer: RecordDeserializer = part_of(given, setting.partition(".")[0])
+        return deserializer
     if isinstance(given, Deserializer):
         return given.deserialize
     return _function_for(given, setting, _DESERIALIZERS)
@@ -110,7 +110,7 @@ def _function_for(given: Any, setting: str, named: dict[str, Any]) -> Callable[[
 
 
 def _takes_topic(function: Callable[..., Any]) -> bool:
-    """Whether a function wants (topic, value) rather than the value alone: by its count of required arguments."""
+    """True if a function takes (topic, value) and not the value alone: it has two required arguments or more."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

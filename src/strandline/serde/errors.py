@@ -1,7 +1,7 @@
 """The errors of serializers with a schema registry: those of the data, and those of the registry.
 
-The difference decides who pays. Data that does not fit, or does not decode, never will: it may become a dead letter. A
-registry that is away, or refuses a login, says nothing about the data: somebody must wait, or be told.
+A SerdeError is about a record: it will fail again, and may become a dead letter. A SchemaRegistryError is about the
+registry, which is away or refuses a login: it says nothing about the record, which must wait or fail loudly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class ValueDoesNotFit(SerdeError):
 
 
 class UndecodableValue(SerdeError):
-    """The bytes are no value of the schema that they name."""
+    """The bytes are not a value of the schema that they name."""
 
 
 class NotFramed(SerdeError):
@@ -47,11 +47,11 @@ class SchemaRegistryError(Exception):
 
 
 class RegistryUnavailable(SchemaRegistryError, ConnectionError):
-    """Nobody responds, or the registry says that it cannot serve now; a later attempt may succeed."""
+    """The registry does not respond, or says that it cannot serve now; a later attempt may succeed."""
 
 
 class RegistryRefused(SchemaRegistryError):
-    """The registry refuses the request: the login, the right, or a schema that is not compatible."""
+    """The registry refuses the request: the login failed, a permission is missing, or a schema is not compatible."""
 
     def __init__(self, message: str, status: int, code: int) -> None:
         super().__init__(message)

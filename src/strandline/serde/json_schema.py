@@ -1,4 +1,4 @@
-"""JSON values with a JSON Schema of a registry, which they are checked against."""
+"""Serializers of JSON values, which are checked against a JSON Schema of a registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ERROR_CHARACTERS_MAX: Final = 300
 
 
 class JsonSchemaSerializer(SchemaSerializer):
-    """Writes values as JSON; `to_dict` turns objects into what JSON has. With `validate=False` nothing is checked."""
+    """Writes values as JSON; `to_dict` turns objects into types that JSON has. With `validate=False` nothing is
+    checked."""
 
     type: ClassVar[str] = JSON
 
@@ -29,12 +30,13 @@ class JsonSchemaSerializer(SchemaSerializer):
         schema = _loaded(self._schema.text)
         return schema.get("title") if isinstance(schema, dict) else None
 
-    def _encoder(self, placed: RegisteredSchema) -> Encode:
-        return json_encoder(placed, validate=self._validate)
+    def _encoder(self, registered: RegisteredSchema) -> Encode:
+        return json_encoder(registered, validate=self._validate)
 
 
 class JsonSchemaDeserializer(SchemaDeserializer):
-    """Reads JSON values and checks them against the reader's schema, or without one against the writer's."""
+    """Reads JSON values and checks them against the reader's schema, or against the writer's if there is no
+    reader's."""
 
     type: ClassVar[str] = JSON
 
@@ -43,7 +45,7 @@ class JsonSchemaDeserializer(SchemaDeserializer):
         super().__init__(*arguments, **options)
 
     def _decoder(
-        self, writer: RegisteredSchema, reader: RegisteredSchema | None, after: bytes, frame: Frame
+        self, writer: RegisteredSchema, reader: RegisteredSchema | None, rest: bytes, frame: Frame
     ) -> Decode:
         check = json_check(reader or writer, UndecodableValue) if self._validate else None
 
@@ -51,7 +53,7 @@ class JsonSchemaDeserializer(SchemaDeserializer):
             try:
                 value = json.loads(data[start:])
             except (ValueError, RecursionError) as error:
-                raise UndecodableValue(f"the value is no JSON: {error}") from error
+                raise UndecodableValue(f"the value is not JSON: {error}") from error
             if check is not None:
                 check(value)
             return value
@@ -60,7 +62,7 @@ class JsonSchemaDeserializer(SchemaDeserializer):
 
 
 def json_encoder(registered: RegisteredSchema, *, validate: bool = True) -> Encode:
-    """The function that writes values of a schema. Raises UnusableSchema."""
+    """Returns the function that writes values of a schema. Raises UnusableSchema."""
     check = json_check(registered, ValueDoesNotFit) if validate else None
     encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -76,24 +78,24 @@ def json_encoder(registered: RegisteredSchema, *, validate: bool = True) -> Enco
 
 
 def json_check(registered: RegisteredSchema, error: type[SerdeError]) -> Callable[[Any], None]:
-    """The function that raises `error`, which names the place, for a value that does not fit a schema. Raises
-    UnusableSchema."""
+    """Returns a function that raises `error`, with the place in the value, for a value that does not fit a schema.
+    Raises UnusableSchema."""
     from jsonschema import SchemaError, validators
     from jsonschema.exceptions import best_match
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT7
 
     schema = _loaded(registered.schema.text)
-    kind = validators.validator_for(schema, default=validators.Draft7Validator)
+    validator_class = validators.validator_for(schema, default=validators.Draft7Validator)
     try:
-        kind.check_schema(schema)
+        validator_class.check_schema(schema)
     except SchemaError as wrong:
-        raise UnusableSchema(f"the schema is no JSON Schema: {wrong.message}") from wrong
+        raise UnusableSchema(f"the schema is not a JSON Schema: {wrong.message}") from wrong
     resources = [
         (name, Resource.from_contents(_loaded(imported.text), default_specification=DRAFT7))
         for name, imported in registered.imported
     ]
-    validator = kind(schema, registry=Registry().with_resources(resources))
+    validator = validator_class(schema, registry=Registry().with_resources(resources))
     mistakes = validator.iter_errors
 
     def check(value: Any) -> None:
@@ -103,7 +105,7 @@ def json_check(registered: RegisteredSchema, error: type[SerdeError]) -> Callabl
             else:
                 return
             found = best_match(mistakes(value))
-        except Exception as wrong:  # a reference that leads nowhere is found only now
+        except Exception as wrong:  # a reference to a schema that does not exist is found only now
             raise UnusableSchema(f"the schema cannot be used: {wrong}") from wrong
         place = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in found.absolute_path)
         raise error(f"{place.removeprefix('.') or 'the value'}: {found.message[:_ERROR_CHARACTERS_MAX]}")
@@ -115,4 +117,4 @@ def _loaded(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise UnusableSchema(f"the schema is no JSON: {error}") from error
+        raise UnusableSchema(f"the schema is not JSON: {error}") from error

@@ -1,4 +1,4 @@
-"""Protobuf messages with a schema of a registry."""
+"""Serializers of Protobuf messages with a schema of a registry."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from strandline.serde.schema_serializer import Decode, Encode, SchemaDeserialize
 
 
 class ProtobufSerializer(SchemaSerializer):
-    """Writes messages of one class, or dicts that become such. The files that the class's file imports are registered
-    too, under their names. Without a class messages are dicts for the first message of the registry's schema."""
+    """Writes messages of one class, or dicts, which are turned into such messages. The files that the class's file
+    imports are registered too, under their names. Without a class, values are dicts, which are turned into the first
+    message of the registry's schema."""
 
     type: ClassVar[str] = PROTOBUF
 
@@ -37,7 +38,7 @@ class ProtobufSerializer(SchemaSerializer):
     def _format(self) -> str:
         return "" if self._class is not None else SERIALIZED
 
-    def _message_path(self, placed: RegisteredSchema) -> bytes:
+    def _message_path(self, registered: RegisteredSchema) -> bytes:
         return write_indexes((0,) if self._class is None else message_path(self._class.DESCRIPTOR))
 
     async def _own_schema(self, registers: bool) -> Schema:
@@ -51,24 +52,26 @@ class ProtobufSerializer(SchemaSerializer):
             schema = await self._schema_of(each, registers)
             if registers:
                 await self.registry.register(each.name, schema, normalize=self._normalize)
-            placed = await self.registry.lookup(each.name, schema, normalize=self._normalize)
-            assert placed.version is not None, "a look-up by subject tells the version"
-            references.append(SchemaReference(each.name, each.name, placed.version))
+            registered = await self.registry.lookup(each.name, schema, normalize=self._normalize)
+            assert registered.version is not None, "a look-up by subject tells the version"
+            references.append(SchemaReference(each.name, each.name, registered.version))
         return Schema(descriptor_text(file), PROTOBUF, tuple(references))
 
-    def _encoder(self, placed: RegisteredSchema) -> Encode:
-        return message_encoder(self._class or _first(message_classes(placed)))
+    def _encoder(self, registered: RegisteredSchema) -> Encode:
+        return message_encoder(self._class or _first(message_classes(registered)))
 
 
 def message_encoder(kind: Any) -> Encode:
-    """The function that writes messages of a class, or dicts that become such."""
+    """Returns the function that writes messages of a class, or dicts, which it turns into such messages."""
     from google.protobuf.json_format import ParseDict, ParseError
     from google.protobuf.message import EncodeError
 
     def encode(prefix: bytes, value: Any) -> bytes:
         if value.__class__ is not kind:
             if not isinstance(value, Mapping):
-                raise ValueDoesNotFit(f"a {type(value).__name__} is no message {kind.DESCRIPTOR.full_name}")
+                raise ValueDoesNotFit(
+                    f"a {type(value).__name__} is not a message {kind.DESCRIPTOR.full_name}"
+                )
             try:
                 value = ParseDict(value, kind())
             except (ParseError, TypeError, ValueError) as error:
@@ -82,8 +85,8 @@ def message_encoder(kind: Any) -> Encode:
 
 
 class ProtobufDeserializer(SchemaDeserializer):
-    """Reads messages of one class, or of the classes that the registry's schema describes. Protobuf itself carries
-    messages from one version of a schema to another."""
+    """Reads messages of one class, or of the classes that the registry's schema describes. Protobuf itself reads
+    messages of other versions of a schema."""
 
     type: ClassVar[str] = PROTOBUF
 
@@ -97,13 +100,13 @@ class ProtobufDeserializer(SchemaDeserializer):
         return "" if self._class is not None else SERIALIZED
 
     def _decoder(
-        self, writer: RegisteredSchema, reader: RegisteredSchema | None, after: bytes, frame: Frame
+        self, writer: RegisteredSchema, reader: RegisteredSchema | None, rest: bytes, frame: Frame
     ) -> Decode:
         from google.protobuf.message import DecodeError
 
         given = self._class
         classes = {} if given is not None else message_classes(writer)
-        in_header = read_indexes(after, 0)[0] if frame.size == GUID_BYTES else None
+        in_header = read_indexes(rest, 0)[0] if frame.size == GUID_BYTES else None
 
         def decode(data: bytes, start: int) -> Any:
             path: tuple[int, ...]
@@ -121,7 +124,7 @@ class ProtobufDeserializer(SchemaDeserializer):
                 message.ParseFromString(data[start:])
             except DecodeError as error:
                 raise UndecodableValue(
-                    f"the value is no message {kind.DESCRIPTOR.full_name}: {error}"
+                    f"the value is not a message {kind.DESCRIPTOR.full_name}: {error}"
                 ) from error
             return message
 

@@ -1,6 +1,6 @@
-"""Schemas of Protobuf: registered from the descriptors of Python's classes, and turned into classes again.
+"""Turns the descriptors of Python's message classes into schemas of a registry, and schemas into classes.
 
-A registry gives a file's descriptor for `format=serialized`, so that nothing here has to read `.proto` text.
+A registry returns a file's descriptor for `format=serialized`, so that `.proto` text need not be read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from strandline.serde.errors import UnusableSchema
 from strandline.serde.registry.schemas import RegisteredSchema
 
 SERIALIZED: Final = "serialized"
-# Files that every registry has, and that are not registered. Those of Confluent carry options and two types.
+# Files that every registry has, and that are not registered. The files of Confluent have options and two types.
 _KNOWN_PREFIXES: Final = ("google/protobuf/", "google/type/", "confluent/")
 _MAIN: Final = "schema.proto"
 
@@ -24,12 +24,12 @@ def is_known_file(name: str) -> bool:
 
 
 def descriptor_text(file: Any) -> str:
-    """The text under which a file is registered: its descriptor in base64."""
+    """Returns the text that is registered for a file: its descriptor in base64."""
     return b64encode(file.serialized_pb).decode()
 
 
 def message_path(descriptor: Any) -> tuple[int, ...]:
-    """The indexes from the file to a message: of the outermost message, then inwards."""
+    """Returns the indexes that lead from the file to a message, the outermost message first."""
     path: list[int] = []
     while descriptor.containing_type is not None:
         siblings = descriptor.containing_type.nested_types
@@ -40,8 +40,8 @@ def message_path(descriptor: Any) -> tuple[int, ...]:
 
 
 def message_classes(registered: RegisteredSchema) -> dict[tuple[int, ...], Any]:
-    """Python's classes for all messages of a file that was asked for as SERIALIZED, by their paths. Raises
-    UnusableSchema."""
+    """Returns Python's classes for all messages of a file, by their paths. The schema must be in the format SERIALIZED.
+    Raises UnusableSchema."""
     from google.protobuf import descriptor_pool, message_factory
 
     pool = descriptor_pool.DescriptorPool()
@@ -65,7 +65,7 @@ def message_classes(registered: RegisteredSchema) -> dict[tuple[int, ...], Any]:
         add(_MAIN, registered.schema.text)
         found = pool.FindFileByName(_MAIN)
     except (TypeError, KeyError) as error:
-        raise UnusableSchema(f"the schema is no Protobuf file that can be used: {error}") from error
+        raise UnusableSchema(f"the schema is not a usable Protobuf file: {error}") from error
     classes: dict[tuple[int, ...], Any] = {}
 
     def visit(descriptor: Any, path: tuple[int, ...]) -> None:
@@ -91,7 +91,7 @@ def _file_of(text: str) -> Any:
 
 
 def _add_known(pool: Any, name: str, added: set[str]) -> bool:
-    """Adds a file that comes with Python's protobuf packages, and its imports; False if none has it."""
+    """Adds a file that comes with Python's protobuf packages, and its imports; returns False if no package has it."""
     if name in added:
         return True
     module = name.removesuffix(".proto").replace("/", ".") + "_pb2"
@@ -113,7 +113,7 @@ def _add_known(pool: Any, name: str, added: set[str]) -> bool:
 
 
 def _drop_import(file: Any, name: str) -> None:
-    """Leaves an import out that nobody has. If a type of it is used, the pool says so."""
+    """Removes an import that cannot be found. If the file uses one of its types, the pool refuses the file."""
     at = list(file.dependency).index(name)
     del file.dependency[at]
     for numbers in (file.public_dependency, file.weak_dependency):

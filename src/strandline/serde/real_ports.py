@@ -1,4 +1,4 @@
-"""The real ports, for a registry client that no other client has given its own; found by name, as in docs/adr/0010."""
+"""The real ports, for a registry client that has none from another client. They are found by name (docs/adr/0010)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def real_clock() -> Clock:
 
 
 def real_tls(settings: TlsSettings) -> Tls:
-    """The context of connections; raises TlsError for files that cannot be used."""
+    """Returns the TLS context of connections; raises TlsError for files that cannot be used."""
     tls: Tls = import_module("strandline.node.tls_contexts").TlsContext(settings, is_server=False)
     return tls
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, for code that blocks: it runs on the loop thread of this process."""
+    """Returns the result of a coroutine, which runs on the loop thread of this process, to code that blocks."""
     result: T = import_module("strandline.node.client_thread").loop_thread().run(work)
     return result

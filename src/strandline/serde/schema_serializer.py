@@ -1,4 +1,4 @@
-"""The serializers and deserializers of all formats: they find the schemas that values name, and frame values."""
+"""The base of the serializers and deserializers of all formats: it finds the schemas of values, and frames values."""
 
 from __future__ import annotations
 
@@ -36,17 +36,18 @@ from strandline.serde.registry.client import SchemaRegistry
 from strandline.serde.registry.schemas import RegisteredSchema, Schema, SchemaReference
 from strandline.serde.subjects import SubjectNameStrategy, strategy_of
 
-# From a prefix and a value to the bytes of both, and from the bytes and a position to the value after it.
+# `Encode` takes a prefix and a value, and returns the bytes of both. `Decode` takes bytes and the position at which the
+# value begins, and returns the value.
 Encode = Callable[[bytes, Any], bytes]
 Decode = Callable[[bytes, int], Any]
 
-# How long an id that does not exist, or a schema that is of no use, is not asked for again.
+# The registry is asked again for a schema that it did not know, or that was unusable, after this time.
 _FAILED_S: Final = 30.0
 
 
 class Writer(NamedTuple):
-    """How values of one topic are written: the bytes in front, those in the header if there is one, and until when
-    the schema counts as the latest."""
+    """The way in which values of one topic are written: the function, the bytes in front of each value, the content of
+    the header if there is one, and the time until which the schema counts as the latest (None: for ever)."""
 
     encode: Encode
     prefix: bytes
@@ -55,7 +56,7 @@ class Writer(NamedTuple):
 
 
 def registry_of(given: SchemaRegistry | str | Mapping[str, Any]) -> SchemaRegistry:
-    """A registry from itself, its URL, or its settings."""
+    """Returns the registry that is given as an object, by its URL, or by its settings."""
     return given if isinstance(given, SchemaRegistry) else SchemaRegistry(given)
 
 
@@ -73,26 +74,26 @@ class _RegistrySerde:
         self._header = HEADERS["value"]
 
     def for_part(self, part: str) -> Self:
-        """The same for keys or for values, with the same registry."""
+        """Returns a copy for keys or for values, with the same registry and empty caches."""
         other = copy(self)
         other._part = part
         other._header = HEADERS[part]
-        other._forget()
+        other._empty_caches()
         return other
 
     def use_ports(self, web: Web | None, clock: Clock) -> None:
         self.registry.use_ports(web, clock)
 
-    def _forget(self) -> None:
+    def _empty_caches(self) -> None:
         raise NotImplementedError
 
 
 class SchemaSerializer(_RegistrySerde, ABC):
     """Writes values with a schema of a registry.
 
-    `auto_register_schemas` registers the schema under its subject; without it the schema must be there.
-    `use_latest_version` writes with the latest schema of the subject instead, `use_schema_id` with one schema that is
-    known by its id. `framing` is `prefix` or `header`.
+    With `auto_register_schemas` the schema is registered under its subject; without it the schema must be there.
+    `use_latest_version` writes with the latest schema of the subject instead, and `use_schema_id` with the schema of an
+    id. `framing` is `prefix` or `header`.
     """
 
     type: ClassVar[str]
@@ -130,14 +131,14 @@ class SchemaSerializer(_RegistrySerde, ABC):
         self._normalize = normalize_schemas
         self._framing = framing
         self._to_dict = to_dict
-        self._forget()
+        self._empty_caches()
 
-    def _forget(self) -> None:
+    def _empty_caches(self) -> None:
         self._writers: BoundedCache[str, Writer] = BoundedCache(self.registry.settings.entries_max)
 
     def serialize_record(self, topic: str, value: Any, headers: list[Any]) -> bytes | None:
-        """The bytes of a value; with `framing=header` a header is added. Raises LookupNeeded the first time for a
-        topic, ValueDoesNotFit if the value does not fit the schema."""
+        """Returns the bytes of a value; with `framing=header` it adds a header. Raises LookupNeeded if the topic's
+        schema has to be looked up, and ValueDoesNotFit if the value does not fit it."""
         if value is None:
             return None
         writer = self._writers.get(topic)
@@ -151,7 +152,7 @@ class SchemaSerializer(_RegistrySerde, ABC):
         return data
 
     def serialize(self, topic: str, value: Any, headers: list[Any] | None = None) -> bytes | None:
-        """The same for code without a client of ours, blocking while the registry is asked."""
+        """Does the same without Strandline's client. It blocks while the registry is asked."""
         if self._framing == HEADER and headers is None:
             raise ValueError("framing=header needs a list of headers, to which the schema's GUID is added")
         for _ in range(LOOKUPS_MAX):
@@ -162,23 +163,23 @@ class SchemaSerializer(_RegistrySerde, ABC):
         raise RuntimeError("cache.latest.ttl.sec is too short: the schema is old before a value is written")
 
     async def _look_up(self, topic: str) -> None:
-        placed = await self._place(topic)
-        encode = self._encoder(placed)
+        registered = await self._find_schema(topic)
+        encode = self._encoder(registered)
         header = None
         prefix = b""
         if self._framing == HEADER:
-            guid = await self._guid(placed)
-            header = guid_header(guid) + self._message_path(placed)
+            guid = await self._guid(registered)
+            header = guid_header(guid) + self._message_path(registered)
         else:
-            assert placed.id is not None, "every place but that of a GUID has an id"
-            prefix = id_prefix(placed.id) + self._message_path(placed)
+            assert registered.id is not None, "only a schema that was found by its GUID has no id"
+            prefix = id_prefix(registered.id) + self._message_path(registered)
         until = (
             self.registry.clock.monotonic() + self.registry.settings.latest_s if self._use_latest else None
         )
         self._writers.put(topic, Writer(encode, prefix, header, until))
 
-    async def _place(self, topic: str) -> RegisteredSchema:
-        """Where the schema stands that values of a topic are written with."""
+    async def _find_schema(self, topic: str) -> RegisteredSchema:
+        """Returns the schema with which values of a topic are written; registers it if that is allowed."""
         if self._use_id is not None:
             by_id = await self.registry.by_id(self._use_id, self._format())
             return RegisteredSchema(
@@ -195,16 +196,16 @@ class SchemaSerializer(_RegistrySerde, ABC):
                 )
             return latest
         schema = await self._own_schema(self._auto_register)
-        act = self.registry.register if self._auto_register else self.registry.lookup
-        return await act(subject, schema, normalize=self._normalize)
+        find = self.registry.register if self._auto_register else self.registry.lookup
+        return await find(subject, schema, normalize=self._normalize)
 
-    async def _guid(self, placed: RegisteredSchema) -> str:
-        guid = placed.guid
-        if guid is None and placed.id is not None:
-            guid = (await self.registry.by_id(placed.id)).guid
+    async def _guid(self, registered: RegisteredSchema) -> str:
+        guid = registered.guid
+        if guid is None and registered.id is not None:
+            guid = (await self.registry.by_id(registered.id)).guid
         if guid is None:
             raise RegistryRefused(
-                f"the registry tells no GUID of schema id {placed.id}: write with framing=prefix", 200, 0
+                f"the registry has no GUID for schema id {registered.id}: write with framing=prefix", 200, 0
             )
         return guid
 
@@ -216,24 +217,24 @@ class SchemaSerializer(_RegistrySerde, ABC):
         return False
 
     def _format(self) -> str:
-        """The form in which the registry is asked for a schema that is not ours."""
+        """Returns the `format` in which the registry is asked for a schema that the application does not give."""
         return ""
 
-    def _message_path(self, placed: RegisteredSchema) -> bytes:
-        """The bytes between the id and the value."""
+    def _message_path(self, registered: RegisteredSchema) -> bytes:
+        """Returns the bytes between the id and the value, which only Protobuf has."""
         return b""
 
     @abstractmethod
     def _record_name(self) -> str | None:
-        """The full name of what is written, for the strategies; None if it has none."""
+        """Returns the full name of the record type, for subject name strategies; None if it has none."""
 
     @abstractmethod
-    def _encoder(self, placed: RegisteredSchema) -> Encode:
-        """The function that writes values with a schema. Raises UnusableSchema."""
+    def _encoder(self, registered: RegisteredSchema) -> Encode:
+        """Returns the function that writes values with a schema. Raises UnusableSchema."""
 
 
 class SchemaDeserializer(_RegistrySerde, ABC):
-    """Reads values whose frame names a schema of a registry; both framings are read."""
+    """Reads values whose frame names a schema of a registry, in both framings."""
 
     type: ClassVar[str]
 
@@ -247,24 +248,24 @@ class SchemaDeserializer(_RegistrySerde, ABC):
         subject_name_strategy: str | SubjectNameStrategy = "topic",
         from_dict: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`schema` is the reader's; with `use_latest_version` it is the latest of the subject."""
+        """`schema` is the reader's schema; with `use_latest_version` that is the latest of the subject."""
         super().__init__(registry, subject_name_strategy)
         self._schema = Schema(schema, self.type, tuple(references)) if isinstance(schema, str) else schema
         if self._schema is not None and use_latest_version:
             raise ValueError("schema and use_latest_version cannot be combined: leave one out")
         self._use_latest = use_latest_version
         self._from_dict = from_dict
-        self._forget()
+        self._empty_caches()
 
-    def _forget(self) -> None:
+    def _empty_caches(self) -> None:
         entries_max = self.registry.settings.entries_max
         self._decoders: BoundedCache[Any, Decode] = BoundedCache(entries_max)
         self._failures: BoundedCache[Any, tuple[SerdeError, float]] = BoundedCache(entries_max)
         self._latest: BoundedCache[str, RegisteredSchema] = BoundedCache(entries_max)
 
     def deserialize_record(self, topic: str, data: bytes | None, headers: Sequence[RecordHeader]) -> Any:
-        """The value. Raises LookupNeeded for a schema that was not seen yet, NotFramed, UnknownSchema, UnusableSchema
-        or UndecodableValue."""
+        """Returns the value. Raises LookupNeeded for a schema that has to be looked up, NotFramed, UnknownSchema,
+        UnusableSchema or UndecodableValue."""
         if data is None:
             return None
         frame = header_frame(headers, self._header) if headers else None
@@ -277,12 +278,12 @@ class SchemaDeserializer(_RegistrySerde, ABC):
             key = (key, topic)
         decode = self._decoders.get(key)
         if decode is None:
-            raise self._missing(topic, key, data if frame is None else frame)
+            raise self._failure_or_lookup(topic, key, data if frame is None else frame)
         value = decode(data, start)
         return value if self._from_dict is None else self._from_dict(value)
 
     def deserialize(self, topic: str, data: bytes | None, headers: Sequence[RecordHeader] = ()) -> Any:
-        """The same for code without a client of ours, blocking while the registry is asked."""
+        """Does the same without Strandline's client. It blocks while the registry is asked."""
         for _ in range(LOOKUPS_MAX):
             try:
                 return self.deserialize_record(topic, data, headers)
@@ -290,7 +291,8 @@ class SchemaDeserializer(_RegistrySerde, ABC):
                 run_blocking(_awaited(needed))
         raise RuntimeError("cache.capacity is too small: a schema is forgotten before a value is read")
 
-    def _missing(self, topic: str, key: Any, framed: bytes) -> Exception:
+    def _failure_or_lookup(self, topic: str, key: Any, framed: bytes) -> Exception:
+        """Returns the error of a schema that was unknown or unusable a moment ago, or else LookupNeeded."""
         failed = self._failures.get(key)
         if failed is not None and self.registry.clock.monotonic() < failed[1]:
             return failed[0].with_traceback(None)
@@ -298,8 +300,8 @@ class SchemaDeserializer(_RegistrySerde, ABC):
         return LookupNeeded(frame.name, partial(self._look_up, topic, key, frame, framed))
 
     async def _look_up(self, topic: str, key: Any, frame: Frame, framed: bytes) -> None:
-        """Makes the decoder of a schema. That it cannot be had is kept too, and raised for each value that names it:
-        the registry's failures alone are raised here."""
+        """Makes the decoder of a schema. If the schema is unknown or unusable, the error is remembered, and raised for
+        each value that names the schema. Only failures of the registry itself are raised here."""
         try:
             if frame.id is not None:
                 writer = await self.registry.by_id(frame.id, self._format())
@@ -317,11 +319,11 @@ class SchemaDeserializer(_RegistrySerde, ABC):
             self._decoders.put(key, decode)
 
     async def _reader(self, topic: str) -> RegisteredSchema | None:
-        """The reader's schema; None if values are read as they were written."""
+        """Returns the reader's schema; None if values are read as they were written."""
         if self._use_latest:
             latest = await self.registry.latest(self._strategy(topic, self._part, None))
             if self._latest.get(topic) != latest:
-                # Values of all writers are resolved against the same schema, so that known decoders are made again.
+                # Decoders resolve writers' schemas against the old one, so they are made again.
                 self._latest.put(topic, latest)
                 for key in [key for key in self._decoders if key[1] == topic]:
                     self._decoders.pop(key, None)
@@ -335,10 +337,10 @@ class SchemaDeserializer(_RegistrySerde, ABC):
 
     @abstractmethod
     def _decoder(
-        self, writer: RegisteredSchema, reader: RegisteredSchema | None, after: bytes, frame: Frame
+        self, writer: RegisteredSchema, reader: RegisteredSchema | None, rest: bytes, frame: Frame
     ) -> Decode:
-        """The function that reads values of a writer's schema. `after` is what follows the frame in its place: of a
-        header the path to a message. Raises UnusableSchema."""
+        """Returns the function that reads values of a writer's schema. `rest` has the bytes after the frame, in the
+        value or in the header; in a header they are the path to a message. Raises UnusableSchema."""
 
 
 async def _awaited(needed: LookupNeeded) -> None:

@@ -1,26 +1,26 @@
-"""The subjects under which schemas are registered: by topic, by record, or by both."""
+"""Names the subject under which a schema is registered: by topic, by record, or by both."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Final
 
-# From topic, part (key or value) and the record's full name to a subject.
+# Takes the topic, the part (key or value) and the record's full name, and returns the subject.
 SubjectNameStrategy = Callable[[str, str, str | None], str]
 
 
 def topic_name(topic: str, part: str, record: str | None) -> str:
-    """`<topic>-key` or `<topic>-value`: one schema for a topic."""
+    """Returns `<topic>-key` or `<topic>-value`: there is one schema for a topic."""
     return f"{topic}-{part}"
 
 
 def record_name(topic: str, part: str, record: str | None) -> str:
-    """The record's own name: one schema for a kind of record, in whichever topic."""
+    """Returns the record's own name: there is one schema for a type of record, in all topics."""
     return _named(record, "record")
 
 
 def topic_record_name(topic: str, part: str, record: str | None) -> str:
-    """`<topic>-<record>`: a schema for each kind of record in a topic."""
+    """Returns `<topic>-<record>`: there is a schema for each type of record in a topic."""
     return f"{topic}-{_named(record, 'topic_record')}"
 
 
@@ -44,7 +44,8 @@ _BY_NAME: Final[dict[str, SubjectNameStrategy]] = {
 
 
 def strategy_of(given: str | SubjectNameStrategy) -> SubjectNameStrategy:
-    """The strategy that a name stands for, ours or the name of Java's class; a function is one itself."""
+    """Returns the strategy that a name stands for: a short name or that of Java's class. A function is a strategy
+    itself."""
     if callable(given):
         return given
     strategy = _BY_NAME.get(given.rpartition(".")[2])

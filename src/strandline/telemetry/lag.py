@@ -1,6 +1,6 @@
 """The lag of consumer groups: how many records they have not read yet, for how long, and whether that is a problem.
 
-Rules, after Burrow's (LinkedIn), with the thresholds of the project's seeds:
+The rules follow LinkedIn's Burrow; the thresholds are settings (`strandline.lag.…`) and options of `strandline lag`:
 
 1. A partition without lag is OK, and its earlier commits are forgotten.
 2. STOP: no offset was committed for longer than the period of the remembered commits, and for `stop_s` at least.

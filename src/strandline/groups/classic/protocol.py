@@ -301,7 +301,7 @@ class ClassicGroupProtocol(ClassicRebalance):
         return result
 
     def heartbeat(self, group: ClassicGroup, request: HeartbeatRequest, now: Moment) -> int:
-        """The error code of the response."""
+        """Returns the error code of the response."""
         if group.state == DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         group.check_member(request.member_id, request.group_instance_id)

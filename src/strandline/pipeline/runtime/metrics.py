@@ -35,7 +35,7 @@ class Metrics:
         self._queries = queries
 
     def families(self) -> list[Family]:
-        """The metrics as they are now."""
+        """Returns the present metrics."""
         queries = self._queries
         found = []
         for key, (name, label, doc) in _COUNTERS.items():

@@ -1,4 +1,4 @@
-"""Avro values by the compiled decoder."""
+"""Decodes Avro values into Arrow columns, by the compiled decoder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AvroColumns:
         self.type = arrow_type(self._reader)
 
     def decoder(self, writer: RegisteredSchema, path: bytes) -> Any:
-        """A function of values and of how many bytes to skip in each. Raises UnusableSchema."""
+        """Returns a function of values and of the number of bytes to skip in each. Raises UnusableSchema."""
         try:
             decoder = AvroDecoder(_parsed(writer), self._reader)
         except CannotResolveError as error:

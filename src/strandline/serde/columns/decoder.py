@@ -1,13 +1,14 @@
-"""Values of a registry as Arrow columns, whichever schemas they were written with.
+"""Decodes values with schemas of a registry into Arrow columns, whichever schemas they were written with.
 
     columns = await RegistryColumns.open("http://localhost:8081", subject="orders-value")
     table = await consumer.poll_table()
     orders = await columns.decode(table["value"], table["headers"])
     orders.columns, orders.errors, orders.kinds
 
-The columns are those of the reader's schema and do not change. Schemas of writers may be as many as there are rows;
-each is asked for once. A row that cannot be decoded is null, its reason in `errors`, and in `kinds` a
-word that tells reasons apart: `not-framed`, `unknown-schema`, `unusable-schema`, `undecodable`.
+The columns are those of the reader's schema and do not change. Each row may have another writer's schema; the registry
+is asked for each schema once. A row that cannot be decoded is null: `errors` has the reason as text, and `kinds` as one
+of the words `not-framed`, `unknown-schema`, `unusable-schema` and `undecodable` (the `kind` of a SerdeError). If the
+registry does not respond, SchemaRegistryError is raised and no row is to blame.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from strandline.serde.registry.schemas import AVRO, JSON, PROTOBUF, RegisteredSc
 from strandline.serde.schema_serializer import registry_of
 
 _NO_FRAME: Final = "the value names no schema: neither an id in front of it, nor a GUID in a header"
-# How long an id that does not exist is not asked for again.
+# The registry is asked again for a schema that it did not know, or that was unusable, after this time.
 _FAILED_S: Final = 30.0
 
 
 class DecodedColumns(NamedTuple):
-    """A struct column, why rows have none, and the kind of that reason."""
+    """A struct column, and for each row that has no value the reason and its kind."""
 
     columns: Any
     errors: Any
@@ -55,7 +56,7 @@ class RegistryColumns:
         message: str | None = None,
         part: str = "value",
     ) -> None:
-        """Raises UnusableSchema for a schema that cannot be columns. `message` names the one of a Protobuf file."""
+        """Raises UnusableSchema for a schema that cannot be columns. `message` names a message of a Protobuf file."""
         self.registry = registry_of(registry)
         self._header = HEADERS[part]
         self._type = reader.schema.type
@@ -75,33 +76,36 @@ class RegistryColumns:
         message: str | None = None,
         part: str = "value",
     ) -> RegistryColumns:
-        """Opens it with the latest schema of a subject as the reader's, or with a schema."""
+        """Returns a decoder whose reader's schema is `schema`, or the latest one of a subject."""
         registry = registry_of(registry)
         reader = await reader_schema(registry, subject=subject, schema=schema)
         return cls(registry, reader, message=message, part=part)
 
     async def decode(self, values: Any, headers: Any = None) -> DecodedColumns:
-        """The columns of framed values; headers are those of the same rows. Raises SchemaRegistryError."""
+        """Returns the columns of framed values; `headers` are those of the same rows. Raises SchemaRegistryError."""
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         rows = FramedRows(values, headers, self._header)
         for key in rows.keys:
             await self._look_up(key)
-        return DecodedColumns(*rows.decode(self.type, self._part))
+        return DecodedColumns(*rows.decode(self.type, self._decode_values))
 
     def decode_blocking(self, values: Any, headers: Any = None) -> DecodedColumns:
-        """The same for code that blocks; the registry is asked on the loop thread, and values are decoded here."""
+        """Does the same as `decode` for code that blocks: the registry is asked on the loop thread, and values are
+        decoded on the caller's."""
         rows = FramedRows(values, headers, self._header)
         missing = [key for key in rows.keys if key not in self._decoders]
         if missing:
             run_blocking(self._look_up_all(missing))
-        return DecodedColumns(*rows.decode(self.type, self._part))
+        return DecodedColumns(*rows.decode(self.type, self._decode_values))
 
     async def _look_up_all(self, keys: list[SchemaKey]) -> None:
         for key in keys:
             await self._look_up(key)
 
     async def _look_up(self, key: SchemaKey) -> None:
+        """Makes the decoder of a schema. A schema that is unknown or unusable is remembered as a failure, which becomes
+        the error of its rows."""
         if key is None or key in self._decoders:
             return
         now = self.registry.clock.monotonic()
@@ -128,7 +132,8 @@ class RegistryColumns:
             raise UnusableSchema(f"the schema is one of {writer.schema.type}, and not of {self._type}")
         return self._format.decoder(writer, path)
 
-    def _part(self, key: SchemaKey, values: Any) -> tuple[Any, Any, Any]:
+    def _decode_values(self, key: SchemaKey, values: Any) -> tuple[Any, Any, Any]:
+        """Returns the columns, errors and kinds of errors of values that name the same schema."""
         if key is None:
             return self._failed(len(values), _NO_FRAME, NotFramed.kind)
         decode = self._decoders.get(key)
@@ -138,7 +143,7 @@ class RegistryColumns:
         columns, errors = decode(values, 0 if isinstance(key, bytes) else ID_BYTES)
         if errors.null_count == len(errors):
             return columns, errors, pa.nulls(len(errors), pa.string())
-        # A default stands in every row, and a row that was not decoded must not have it.
+        # Fields with a default have it in every row, and a row that was not decoded must be null.
         children = [columns.field(at) for at in range(self.type.num_fields)]
         columns = pa.StructArray.from_arrays(children, fields=list(self.type), mask=errors.is_valid())
         kinds = pc.if_else(errors.is_valid(), pa.scalar(UndecodableValue.kind), pa.scalar(None, pa.string()))
@@ -151,7 +156,7 @@ class RegistryColumns:
 async def reader_schema(
     registry: SchemaRegistry, *, subject: str | None = None, schema: Schema | None = None
 ) -> RegisteredSchema:
-    """The reader's schema: one that is given, or the latest of a subject, in the form in which columns need it."""
+    """Returns the reader's schema, in the form in which columns need it: `schema`, or the latest one of a subject."""
     if schema is not None:
         return RegisteredSchema(schema=schema, imported=await registry.imported(schema))
     if subject is None:
@@ -175,4 +180,4 @@ def _columns_of(reader: RegisteredSchema, message: str | None) -> Any:
             return JsonColumns(reader)
         case type if type == PROTOBUF:
             return ProtobufColumns(reader, message)
-    raise UnusableSchema(f"{reader.schema.type} is no type of schema that is known here")
+    raise UnusableSchema(f"{reader.schema.type} is not a supported type of schema")

@@ -1,4 +1,4 @@
-"""The schemas that the rows of a table name: by the id in front of a value, or by the GUID in a header."""
+"""Finds the schema of each row of a column: by the id in front of the value, or by the GUID in a header."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import pyarrow.compute as pc
 from strandline.avro.framing import NO_FRAME, schema_ids
 from strandline.serde.framing import GUID_BYTES
 
-# The key of a schema: its id, or the content of the header that names it; None for rows that name none.
+# The key of a schema: its id, or the content of the header that names it; None for rows that name no schema.
 SchemaKey = int | bytes | None
 
-_NULL: Final = -2  # among the numbers of keys: the value is null
+# Each row has a number: the id of its schema, NO_FRAME (-1), _NULL for a null value, or for the GUID in place n of
+# `_guids` the number _FIRST_GUID - n.
+_NULL: Final = -2
+_FIRST_GUID: Final = -3
 
 
 class FramedRows:
-    """The rows of one binary column by the schemas that they name. `keys` has each of those once."""
+    """The rows of one binary column, grouped by schema. `keys` has the key of each schema once."""
 
     def __init__(self, values: Any, headers: Any, header_name: str) -> None:
         """`headers` is a column of lists of (key, value), or None."""
@@ -28,16 +31,16 @@ class FramedRows:
         numbers = ids.copy()
         self._guids: list[bytes] = []
         if headers is not None:
-            self._note_headers(numbers, headers, header_name)
+            self._number_by_header(numbers, headers, header_name)
         if values.null_count:
             numbers[~values.is_valid().to_numpy(zero_copy_only=False)] = _NULL
         self._numbers = numbers
-        found = np.unique(numbers) if len(numbers) and (numbers != numbers[0]).any() else numbers[:1]
-        self._found = [int(each) for each in found]
-        self.keys: list[SchemaKey] = [self._key(each) for each in self._found if each != _NULL]
+        distinct = np.unique(numbers) if len(numbers) and (numbers != numbers[0]).any() else numbers[:1]
+        self._distinct = [int(each) for each in distinct]
+        self.keys: list[SchemaKey] = [self._key(each) for each in self._distinct if each != _NULL]
 
-    def _note_headers(self, numbers: Any, headers: Any, name: str) -> None:
-        """Gives the rows with such a header numbers below those of all ids."""
+    def _number_by_header(self, numbers: Any, headers: Any, name: str) -> None:
+        """Replaces the numbers of rows that have a header with a GUID."""
         if isinstance(headers, pa.ChunkedArray):
             headers = headers.combine_chunks()
         items = headers.flatten()
@@ -57,31 +60,30 @@ class FramedRows:
         rows = pc.list_parent_indices(headers).to_numpy()[places]
         texts = contents.take(pa.array(places)).cast(pa.binary()).dictionary_encode()
         self._guids = texts.dictionary.to_pylist()
-        numbers[rows] = (
-            -3 - texts.indices.to_numpy()
-        )  # the last header of a row counts, as it is assigned last
+        # A row with several such headers has the number of the last one, which is assigned last.
+        numbers[rows] = _FIRST_GUID - texts.indices.to_numpy()
 
     def _key(self, number: int) -> SchemaKey:
-        if number <= -3:
-            return self._guids[-3 - number]
+        if number <= _FIRST_GUID:
+            return self._guids[_FIRST_GUID - number]
         return None if number == NO_FRAME else number
 
     def decode(
-        self, kind: Any, part: Callable[[SchemaKey, Any], tuple[Any, Any, Any]]
+        self, kind: Any, decode_values: Callable[[SchemaKey, Any], tuple[Any, Any, Any]]
     ) -> tuple[Any, Any, Any]:
-        """Columns, errors and kinds of errors of all rows, in their order. `part` decodes the rows of one schema, and
-        is given their values as they are; null rows are null in all three."""
-        if len(self._found) == 1 and self._found[0] != _NULL:
-            return part(self._key(self._found[0]), self.values)
+        """Returns the columns, errors and kinds of errors of all rows, in their order; null values are null in all
+        three. `decode_values` decodes the values of one schema, frames included. `kind` is the type of the columns."""
+        if len(self._distinct) == 1 and self._distinct[0] != _NULL:
+            return decode_values(self._key(self._distinct[0]), self.values)
         parts, places = [], []
-        for number in self._found:
+        for number in self._distinct:
             rows = np.flatnonzero(self._numbers == number)
             places.append(rows)
             if number == _NULL:
                 nulls = pa.nulls(len(rows), pa.string())
                 parts.append((pa.nulls(len(rows), kind), nulls, nulls))
             else:
-                parts.append(part(self._key(number), self.values.take(pa.array(rows))))
+                parts.append(decode_values(self._key(number), self.values.take(pa.array(rows))))
         if not parts:
             return pa.nulls(0, kind), pa.nulls(0, pa.string()), pa.nulls(0, pa.string())
         back = pa.array(np.argsort(np.concatenate(places)))

@@ -1,7 +1,9 @@
-"""JSON values as columns: by Arrow's reader where all rows fit, otherwise row by row, which says which do not.
+"""Decodes JSON values into Arrow columns: by Arrow's reader if all rows fit, otherwise row by row, to find those that
+do not.
 
 The columns are those of the JSON Schema: an object with `properties` is a struct, one with `additionalProperties` of
-one type a map, an array a list; a type that a column cannot have, such as one of several, is the JSON text itself.
+one type is a map, an array is a list. A value whose type a column cannot have, such as one of several types, stays JSON
+text.
 """
 
 from __future__ import annotations
@@ -29,45 +31,49 @@ _INT64_MAX: Final = (1 << 63) - 1
 
 
 class JsonColumns:
-    """Decodes JSON values into the columns of a JSON Schema. Writers' schemas only have to exist."""
+    """Decodes JSON values into the columns of the reader's JSON Schema. A writer's schema has no effect, but it must
+    exist."""
 
     def __init__(self, reader: RegisteredSchema) -> None:
         try:
             schemas = {name: json.loads(schema.text) for name, schema in reader.imported}
             root = json.loads(reader.schema.text)
         except ValueError as error:
-            raise UnusableSchema(f"the schema is no JSON: {error}") from error
+            raise UnusableSchema(f"the schema is not JSON: {error}") from error
         self._shape = _ShapeReader(root, schemas).shape(root, 0)
         if not pa.types.is_struct(self._shape.type):
             raise UnusableSchema(
                 "the schema is not of an object with properties, and only that can be columns"
             )
         self.type = self._shape.type
-        # Arrow's reader knows neither maps nor text that is JSON.
+        # Arrow's reader can make neither maps nor columns of JSON text.
         self._is_plain = self._shape.is_plain
 
     def decoder(self, writer: RegisteredSchema, path: bytes) -> Any:
         return self.decode
 
     def decode(self, values: Any, skip: int) -> tuple[Any, Any]:
-        """Columns and errors of values that are not null, after their first `skip` bytes."""
+        """Returns the columns and errors of values, of which none is null, after their first `skip` bytes."""
         texts = values
         if skip and len(values):
-            # With the end: without one, Arrow counts too far and fails.
+            # The end is given, because without one Arrow slices too far and fails.
             texts = pc.binary_slice(values, skip, pc.max(pc.binary_length(values)).as_py())
         columns = self._by_arrow(texts) if self._is_plain and len(texts) else None
         return self._by_row(texts) if columns is None else (columns, pa.nulls(len(texts), pa.string()))
 
     def _by_arrow(self, texts: Any) -> Any:
-        """The columns; None if a value is not exactly one object that fits. Each value must begin and end with braces:
-        so none can end in the next, and as many objects as values means one in each."""
+        """Returns the columns; None if a value is not exactly one object that fits.
+
+        Each value must begin and end with a brace. So no object can begin in one value and end in the next, and if
+        there are as many objects as values, each value has exactly one.
+        """
         try:
             checked = pc.ascii_trim_whitespace(texts.cast(pa.string()))
         except pa.ArrowInvalid:
             return None
         if not pc.all(pc.and_(pc.starts_with(checked, "{"), pc.ends_with(checked, "}"))).as_py():
             return None
-        # Arrow takes numbers for JSON that are none.
+        # Arrow accepts numbers that JSON does not have.
         if any(pc.any(pc.match_substring(checked, word)).as_py() for word in ("NaN", "Inf")):
             return None
         whole = pa.ListArray.from_arrays(pa.array([0, len(checked)], pa.int32()), checked)
@@ -99,10 +105,9 @@ class JsonColumns:
                 rows.append(None)
                 text = str(error)
                 errors.append(
-                    text if isinstance(error, UndecodableValue) else f"the value is no JSON: {text}"
+                    text if isinstance(error, UndecodableValue) else f"the value is not JSON: {text}"
                 )
-        made = pa.array(rows, self.type)
-        return made, pa.array(errors, pa.string())
+        return pa.array(rows, self.type), pa.array(errors, pa.string())
 
 
 def _refuse(name: str) -> None:
@@ -110,7 +115,7 @@ def _refuse(name: str) -> None:
 
 
 class _Shape:
-    """A column's type, and how a value of JSON becomes one of it."""
+    """The type of a column, with the conversion of JSON values to it."""
 
     def __init__(
         self, type: Any, *, items: _Shape | None = None, fields: Mapping[str, _Shape] | None = None
@@ -121,7 +126,7 @@ class _Shape:
 
     @property
     def is_plain(self) -> bool:
-        """True if Arrow's reader of JSON can make it."""
+        """True if Arrow's JSON reader can make the column."""
         if self._fields is not None:
             return all(each.is_plain for each in self._fields.values())
         if pa.types.is_map(self.type) or isinstance(self, _TextShape):
@@ -129,10 +134,10 @@ class _Shape:
         return self._items is None or self._items.is_plain
 
     def converted(self, value: Any, place: str) -> Any:
-        """The value for pyarrow; raises UndecodableValue, which names the place."""
+        """Returns the value for pyarrow; raises UndecodableValue, which names the place."""
         if value is None:
             if not place:
-                raise UndecodableValue("the value is null, and no object")
+                raise UndecodableValue("the value is null, and not an object")
             return None
         if self._fields is not None:
             _check(isinstance(value, dict), value, place, "an object")
@@ -167,7 +172,7 @@ class _Shape:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise UndecodableValue(f"{place}: half of a surrogate pair is no text") from None
+            raise UndecodableValue(f"{place}: half of a surrogate pair is not text") from None
         return value
 
 

@@ -1,5 +1,5 @@
-"""Protobuf messages as columns: each is parsed by Python's protobuf, whose core is C, and fields are taken column by
-column.
+"""Decodes Protobuf messages into Arrow columns: Python's protobuf, whose core is C, parses each message, and fields are
+taken column by column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from strandline.serde.registry.schemas import RegisteredSchema
 _DEPTH_MAX: Final = 50
 _UINT64: Final = pa.decimal128(20, 0)
 _MICROS: Final = pa.timestamp("us", tz="UTC")
-# By the C++ type of a field, which tells the numbers apart.
+# By the C++ type of a field, which says which kind of number it has.
 _SCALARS: Final = {
     1: pa.int32(),
     2: pa.int64(),
@@ -44,11 +44,11 @@ Take = Callable[[Sequence[Any]], Any]
 
 
 class ProtobufColumns:
-    """Decodes messages of any writer's schema into the columns of one message of the reader's. Protobuf itself carries
-    messages from one version of a schema to another."""
+    """Decodes messages of any writer's schema into the columns of one message of the reader's schema. Protobuf itself
+    reads messages of other versions of a schema."""
 
     def __init__(self, reader: RegisteredSchema, message: str | None = None) -> None:
-        """`message` is the full name of the message; without it the file's first counts."""
+        """`message` is the full name of the message; without it the first message of the file is used."""
         classes = message_classes(reader)
         found = [
             each
@@ -62,7 +62,8 @@ class ProtobufColumns:
         self.type, self._take = _struct(self._class.DESCRIPTOR, 0)
 
     def decoder(self, writer: RegisteredSchema, path: bytes) -> Any:
-        """A function of values and of how many bytes to skip in each. `path` is that of a header."""
+        """Returns a function of values and of the number of bytes to skip in each. `path` has the bytes of the path to
+        the message if a header has it; they are empty if each value has its own."""
         names = {path: each.DESCRIPTOR.full_name for path, each in message_classes(writer).items()}
         in_header = read_indexes(path, 0)[0] if path else None
 
@@ -82,7 +83,7 @@ class ProtobufColumns:
 
         messages: list[Any] = []
         errors: list[str | None] = []
-        new, name = self._class, self._name
+        message_class, name = self._class, self._name
         first_is_ours = names.get((0,)) == name
         for data in values:
             error = None
@@ -95,17 +96,18 @@ class ProtobufColumns:
                     if names.get(path) != name:
                         error = f"the value is a message {names.get(path, list(path))}, and not {name}"
                 if error is None:
-                    message = new()
+                    message = message_class()
                     message.ParseFromString(data[start:])
             except (DecodeError, SerdeError) as wrong:
-                message, error = None, f"the value is no message {name}: {wrong}"
+                message, error = None, f"the value is not a message {name}: {wrong}"
             messages.append(message)
             errors.append(error)
         return self._take(messages), pa.array(errors, pa.string())
 
 
 def _struct(descriptor: Any, depth: int) -> tuple[Any, Take]:
-    """The type of a message's column, and the function that makes it of messages; None is a row of nulls."""
+    """Returns the type of a message's column, and the function that makes the column from messages, where None becomes
+    a row of nulls."""
     if depth > _DEPTH_MAX:
         raise UnusableSchema(f"the message {descriptor.full_name} is within itself: it cannot be columns")
     columns = [(field.name, *_field(field, depth)) for field in descriptor.fields]
@@ -120,14 +122,14 @@ def _struct(descriptor: Any, depth: int) -> tuple[Any, Take]:
 
 
 def _masked(kind: Any, take: Take) -> Take:
-    """A column of structs that are null where there is no message."""
+    """Returns a function that makes a column of structs, which are null where there is no message."""
 
     def taken(messages: Sequence[Any]) -> Any:
-        made = take(messages)
+        column = take(messages)
         is_null = np.array([each is None for each in messages], np.bool_)
         if not is_null.any():
-            return made
-        children = [made.field(at) for at in range(made.type.num_fields)]
+            return column
+        children = [column.field(at) for at in range(column.type.num_fields)]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=pa.array(is_null))
 
     return taken
@@ -169,7 +171,7 @@ def _repeated(field: Any, depth: int) -> tuple[Any, Take]:
         mask = pa.array(is_null) if is_null.any() else None
         offsets = pa.array(ends)
         if is_map:
-            # Protobuf promises no order; sorted, the same message gives the same column.
+            # Protobuf promises no order of entries; they are sorted so that the same message gives the same column.
             pairs = [pair for each in lists if each is not None for pair in sorted(each.items(), key=_first)]
             keys, items = take_keys([k for k, _ in pairs]), take_items([v for _, v in pairs])
             bits = None if mask is None else pa.py_buffer(np.packbits(~is_null, bitorder="little"))
@@ -186,7 +188,7 @@ def _first(pair: tuple[Any, Any]) -> Any:
 
 
 def _single(field: Any, depth: int) -> tuple[Any, Take]:
-    """The type of one value of a field, and the function that makes a column of such values."""
+    """Returns the type of one value of a field, and the function that makes a column of such values."""
     if field.cpp_type == _MESSAGE:
         return _message(field.message_type, depth)
     if field.cpp_type == _ENUM:
@@ -219,7 +221,7 @@ def _message(descriptor: Any, depth: int) -> tuple[Any, Take]:
 
 
 def _is_repeated(field: Any) -> bool:
-    """True for a list or map; older versions of protobuf only have the label."""
+    """True for a list or a map; older versions of protobuf have only the label."""
     return bool(field.is_repeated) if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED
 
 

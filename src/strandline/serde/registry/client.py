@@ -1,12 +1,12 @@
-"""Asks a schema registry, and remembers what it said.
+"""The client of a schema registry, which caches the responses.
 
-1. Schemas by id, by GUID and by version never change: they are kept as long as there is room. The latest version of a
-   subject is kept for `cache.latest.ttl.sec`.
-2. Several who need the same at the same time share one request.
-3. A registry that does not respond, or responds that it cannot serve (429, 5xx), is asked again, at the next URL if
-   there are several, `max.retries` times. Then RegistryUnavailable is raised.
-4. An id that the registry does not know is asked for again after a moment: an instance may follow the one that has just
-   registered it. Only then it counts as unknown.
+1. The schema of an id, a GUID or a version never changes: it is cached as long as there is room. The latest version of
+   a subject is cached for `cache.latest.ttl.sec`.
+2. Callers that need the same schema at the same time share one request.
+3. If the registry does not respond, or responds that it cannot serve (408, 429, 5xx), the client asks again, at the
+   next URL if there are several, `max.retries` times. Then it raises RegistryUnavailable.
+4. If the registry does not know an id, the client asks again after a moment, because the instance that it asked may not
+   have read yet what another one has just registered. After that the schema counts as unknown.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ T = TypeVar("T")
 
 _CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _UNKNOWN_PAUSES_S: Final = (0.2, 0.8)
-_IMPORTS_MAX: Final = 1000  # of one schema; a registry refuses circles, and this ends them
-_NOT_NOW: Final = (408, 429)
+# The most imports of one schema. A registry refuses circles of imports; this limit ends one that it let pass.
+_IMPORTS_MAX: Final = 1000
+_UNAVAILABLE_STATUSES: Final = (408, 429)
 _LATEST: Final = "latest"
 
 
 class SchemaRegistry:
-    """A registry, by its URL or by settings; requests are made when something is not known yet."""
+    """A schema registry at a URL. It is asked only for schemas that are not in the cache."""
 
     def __init__(self, settings: str | Mapping[str, Any], *, web: Web | None = None) -> None:
         """Takes a URL, or settings by Confluent's names: `url`, `basic.auth.user.info`, `ssl.ca.location` and others.
         Raises ValueError for those that cannot be used."""
-        self._begin(read_registry_settings(settings), web)
+        self._set_up(read_registry_settings(settings), web)
 
-    def _begin(self, settings: RegistryClientSettings, web: Web | None) -> None:
+    def _set_up(self, settings: RegistryClientSettings, web: Web | None) -> None:
         self.settings = settings
         self._web = web
         self._clock: Clock | None = None
@@ -60,17 +61,17 @@ class SchemaRegistry:
         self._latest: BoundedCache[str, tuple[RegisteredSchema, float]] = BoundedCache(
             self.settings.entries_max
         )
-        self._under_way: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+        self._requests: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process has the settings and nothing that is open."""
+        """Returns the settings alone: a copy in another process makes its own connections."""
         return {"settings": self.settings}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._begin(state["settings"], None)
+        self._set_up(state["settings"], None)
 
     def use_ports(self, web: Web | None, clock: Clock) -> None:
-        """Uses the ports of the client that this registry is for, unless it has some already."""
+        """Uses the ports of the client that this registry is for, unless it has ports already."""
         self._web = self._web or web
         self._clock = self._clock or clock
 
@@ -83,60 +84,58 @@ class SchemaRegistry:
     # Schemas that never change
 
     async def by_id(self, id: int, format: str = "") -> RegisteredSchema:
-        """The schema with an id, and its imports. Raises UnknownSchema."""
-        return await self._remembered(
-            ("id", id, format), partial(self._by_path, f"/schemas/ids/{id}", format)
-        )
+        """Returns the schema with an id, and its imports. Raises UnknownSchema."""
+        return await self._cached(("id", id, format), partial(self._by_path, f"/schemas/ids/{id}", format))
 
     async def by_guid(self, guid: str, format: str = "") -> RegisteredSchema:
-        """The schema with a GUID, and its imports. Raises UnknownSchema."""
+        """Returns the schema with a GUID, and its imports. Raises UnknownSchema."""
         look_up = partial(self._by_path, f"/schemas/guids/{guid}", format)
-        return await self._remembered(("guid", guid, format), look_up)
+        return await self._cached(("guid", guid, format), look_up)
 
     async def by_version(self, subject: str, version: int, format: str = "") -> RegisteredSchema:
-        """A version of a subject, deleted or not, and its imports. Raises UnknownSchema."""
+        """Returns a version of a subject, deleted or not, and its imports. Raises UnknownSchema."""
         path = f"/subjects/{_in_path(subject)}/versions/{version}?deleted=true"
-        return await self._remembered(
-            ("version", subject, version, format), partial(self._by_path, path, format)
-        )
+        return await self._cached(("version", subject, version, format), partial(self._by_path, path, format))
 
     # Schemas of a subject
 
     async def latest(self, subject: str) -> RegisteredSchema:
-        """The latest version of a subject, and its imports. While the registry is away the last known one counts.
-        Raises UnknownSchema."""
-        kept = self._latest.get(subject)
+        """Returns the latest version of a subject, and its imports. While the registry is away this is the last known
+        one. Raises UnknownSchema."""
+        cached = self._latest.get(subject)
         now = self.clock.monotonic()
-        if kept is not None and now < kept[1]:
-            return kept[0]
+        if cached is not None and now < cached[1]:
+            return cached[0]
         path = f"/subjects/{_in_path(subject)}/versions/{_LATEST}"
         try:
-            found = await self._shared(("latest", subject), partial(self._by_path, path, "", believes=True))
+            look_up = partial(self._by_path, path, "", unknown_pauses_s=())
+            found = await self._shared(("latest", subject), look_up)
         except RegistryUnavailable:
-            if kept is None:
+            if cached is None:
                 raise
-            found = kept[0]
+            found = cached[0]
         self._latest.put(subject, (found, now + self.settings.latest_s))
         return found
 
     async def register(self, subject: str, schema: Schema, *, normalize: bool = False) -> RegisteredSchema:
-        """Registers a schema, or finds that it is registered. Raises RegistryRefused if it is not compatible."""
-        return await self._remembered(
+        """Registers a schema, unless it is registered already. Raises RegistryRefused if it is not compatible."""
+        return await self._cached(
             ("register", subject, schema, normalize),
-            partial(self._placed, f"/subjects/{_in_path(subject)}/versions", subject, schema, normalize),
+            partial(self._post_schema, f"/subjects/{_in_path(subject)}/versions", subject, schema, normalize),
         )
 
     async def lookup(self, subject: str, schema: Schema, *, normalize: bool = False) -> RegisteredSchema:
-        """The place of a schema that is registered under a subject. Raises UnknownSchema."""
-        return await self._remembered(
+        """Returns a schema that is registered under a subject, with its id and version. Raises UnknownSchema."""
+        return await self._cached(
             ("lookup", subject, schema, normalize),
-            partial(self._placed, f"/subjects/{_in_path(subject)}", subject, schema, normalize),
+            partial(self._post_schema, f"/subjects/{_in_path(subject)}", subject, schema, normalize),
         )
 
     # Requests
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """The decoded response to a request. Raises UnknownSchema for 404, RegistryRefused and RegistryUnavailable."""
+        """Returns the decoded response to a request. Raises UnknownSchema for 404, RegistryRefused and
+        RegistryUnavailable."""
         data = b"" if body is None else json.dumps(body).encode()
         wait_s = self.settings.wait_s
         for attempt in range(self.settings.retries_max + 1):
@@ -186,9 +185,12 @@ class SchemaRegistry:
 
     # Parts of look-ups
 
-    async def _by_path(self, path: str, format: str, *, believes: bool = False) -> RegisteredSchema:
-        """Asks for a schema, and for those that it imports. `believes` takes the first 404 for the truth."""
-        body = await self._ask_known(_with_format(path, format), () if believes else _UNKNOWN_PAUSES_S)
+    async def _by_path(
+        self, path: str, format: str, *, unknown_pauses_s: tuple[float, ...] = _UNKNOWN_PAUSES_S
+    ) -> RegisteredSchema:
+        """Asks for a schema, again after each of the pauses while it is unknown, and for the schemas that it
+        imports."""
+        body = await self._ask_until_known(_with_format(path, format), unknown_pauses_s)
         schema = _schema(body, path)
         return RegisteredSchema(
             schema=schema,
@@ -200,7 +202,7 @@ class SchemaRegistry:
         )
 
     async def imported(self, schema: Schema, format: str = "") -> tuple[tuple[str, Schema], ...]:
-        """The schemas that one imports, by name, each after its own imports."""
+        """Returns the schemas that a schema imports, by name, each after its own imports."""
         found: dict[str, Schema] = {}
 
         async def visit(each: Schema) -> None:
@@ -217,7 +219,9 @@ class SchemaRegistry:
         await visit(schema)
         return tuple(found.items())
 
-    async def _placed(self, path: str, subject: str, schema: Schema, normalize: bool) -> RegisteredSchema:
+    async def _post_schema(
+        self, path: str, subject: str, schema: Schema, normalize: bool
+    ) -> RegisteredSchema:
         body = await self.ask("POST", f"{path}?normalize=true" if normalize else path, schema.to_json())
         return RegisteredSchema(
             schema=schema,
@@ -228,7 +232,7 @@ class SchemaRegistry:
             imported=await self.imported(schema),
         )
 
-    async def _ask_known(self, path: str, pauses_s: tuple[float, ...]) -> Any:
+    async def _ask_until_known(self, path: str, pauses_s: tuple[float, ...]) -> Any:
         for pause_s in pauses_s:
             try:
                 return await self.ask("GET", path)
@@ -236,9 +240,9 @@ class SchemaRegistry:
                 await asyncio.sleep(pause_s)
         return await self.ask("GET", path)
 
-    # Memory
+    # The cache
 
-    async def _remembered(
+    async def _cached(
         self, key: tuple[Any, ...], look_up: Callable[[], Coroutine[Any, Any, RegisteredSchema]]
     ) -> RegisteredSchema:
         known = self._known.get(key)
@@ -248,25 +252,26 @@ class SchemaRegistry:
         return known
 
     async def _shared(self, key: tuple[Any, ...], look_up: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of one request for all on this loop who wait for it. It goes on if one of them stops waiting."""
+        """Returns the result of one request to all callers on this loop that need it. The request goes on if one of
+        them stops waiting."""
         loop = asyncio.get_running_loop()
         key = (loop, *key)
-        task = self._under_way.get(key)
+        task = self._requests.get(key)
         if task is None:
-            task = self._under_way[key] = loop.create_task(look_up())
+            task = self._requests[key] = loop.create_task(look_up())
             task.add_done_callback(lambda done: self._ended(key, done))
         result: T = await asyncio.shield(task)
         return result
 
     def _ended(self, key: tuple[Any, ...], task: asyncio.Task[Any]) -> None:
-        self._under_way.pop(key, None)
+        self._requests.pop(key, None)
         if not task.cancelled():
-            task.exception()  # those who wait get it; without any it is of no use
+            task.exception()  # marks it as seen: every caller may have stopped waiting
 
     # For code that blocks
 
     def blocking(self, call: Callable[[SchemaRegistry], Awaitable[T]]) -> T:
-        """The result of a call, for code that blocks: `registry.blocking(lambda r: r.latest("orders-value"))`."""
+        """Returns the result of a call to code that blocks: `registry.blocking(lambda r: r.latest("orders-value"))`."""
 
         async def work() -> T:
             return await call(self)
@@ -280,10 +285,12 @@ def _decoded(response: WebResponse, url: str, method: str, path: str) -> Any:
             return json.loads(response.body) if response.body else None
         except ValueError:
             raise RegistryRefused(
-                f"{url} responds with something that is no JSON: is it a schema registry?", response.status, 0
+                f"{url} responds with something that is not JSON: is it a schema registry?",
+                response.status,
+                0,
             ) from None
     message, code = _error_of(response)
-    if response.status in _NOT_NOW or response.status >= 500:
+    if response.status in _UNAVAILABLE_STATUSES or response.status >= 500:
         raise RegistryUnavailable(f"{url} cannot serve {path} now: {response.status} {message}")
     if response.status == 404 and code != 404:
         raise UnknownSchema(f"the registry has no {path}: {message}")
@@ -313,7 +320,7 @@ def _schema(body: Any, path: str) -> Schema:
         return Schema.from_json(body)
     except (KeyError, TypeError, AttributeError):
         raise RegistryRefused(
-            f"the response to {path} is no schema: is it a schema registry?", 200, 0
+            f"the response to {path} is not a schema: is it a schema registry?", 200, 0
         ) from None
 
 

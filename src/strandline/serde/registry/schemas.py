@@ -1,4 +1,4 @@
-"""Schemas as a registry has them."""
+"""Schemas as they are in a registry: text, type, imports, and their place there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Schema:
     references: tuple[SchemaReference, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The body of requests about it; AVRO goes without its name, as old registries expect."""
+        """Returns the body of a request about the schema; it has no type for AVRO, as old registries expect."""
         body: dict[str, Any] = {"schema": self.text}
         if self.type != AVRO:
             body["schemaType"] = self.type
@@ -51,8 +51,8 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredSchema:
-    """A schema with its place in a registry, as far as the response told. `imported` are the schemas that it needs, by
-    the names under which they are imported, each after its own imports."""
+    """A schema with its id, GUID, subject and version in a registry, as far as the response had them. `imported` are
+    the schemas that it needs, by the names under which they are imported, each after its own imports."""
 
     schema: Schema
     id: int | None = None

@@ -1,4 +1,4 @@
-"""The settings of a registry client, by the names that Confluent's clients have for them."""
+"""The settings of a registry client, under the names that Confluent's clients use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strandline.security.tls_settings import TLS_DEFAULTS, tls_settings_of
 from strandline.serde.bounded_cache import ENTRIES_MAX
 
 _PREFIX: Final = "schema.registry."
-# The name of confluent-kafka for a PEM file with authorities.
+# The name that confluent-kafka uses for a PEM file with certificate authorities.
 _CA: Final = "ssl.ca.location"
 _NUMBERS: Final = {
     "timeout": 30.0,
@@ -25,7 +25,7 @@ _NUMBERS: Final = {
     "cache.latest.ttl.sec": 60.0,
 }
 _LOGINS: Final = ("basic.auth.user.info", "bearer.auth.token")
-# Confluent's clients have it, and ours needs none: a user in the URL counts, and so does basic.auth.user.info.
+# Settings of Confluent's clients that have no effect here: a user in the URL is used, and so is basic.auth.user.info.
 _IGNORED: Final = ("basic.auth.credentials.source", "bearer.auth.credentials.source")
 
 
@@ -45,7 +45,7 @@ class RegistryClientSettings:
 
 
 def read_registry_settings(given: str | Mapping[str, Any]) -> RegistryClientSettings:
-    """The settings from a URL, or from keys and values. Raises ValueError, which shows no secret."""
+    """Returns the settings from a URL, or from keys and values. Raises ValueError, whose text has no secret."""
     if isinstance(given, str):
         text = given.strip()
         given = json.loads(text) if text.startswith("{") else {"url": text}
@@ -82,7 +82,7 @@ def _number(key: str, value: Any) -> float:
 
 
 def _urls(text: str) -> tuple[tuple[str, ...], str | None]:
-    """The URLs without user and password, and the first login that one of them has."""
+    """Returns the URLs without user and password, and the first login that is in one of them."""
     urls, login = [], None
     for each in filter(None, (part.strip() for part in text.split(","))):
         parts = urlsplit(each)
@@ -110,7 +110,7 @@ def _authorization(values: Mapping[str, Any], login: str | None) -> str | None:
 
 
 def _tls(values: Mapping[str, Any]) -> TlsSettings | None:
-    """The settings of TLS; None if there are none, and then the system's authorities count."""
+    """Returns the settings of TLS; None if there are none, and then the system's authorities are trusted."""
     given = {key: value for key, value in values.items() if key.startswith("ssl.") and value is not None}
     if not given:
         return None
