@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.system.cli.tour import PAGE, commands, run_all, steady
+from tests.docs.output import steady
+from tests.system.cli.tour import PAGE, commands, run_all
 
 
 def test_the_tour_shows_what_the_commands_print() -> None:

@@ -17,17 +17,6 @@ from strandline.testing import running_broker
 
 PAGE = Path(__file__).parents[3] / "docs" / "guides" / "command-line.md"
 BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
-# What differs from run to run: ids, times, addresses, free space.
-CHANGING = (
-    (re.compile(r"\b[A-Za-z0-9_-]{22}\b"), "ID"),
-    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"), "TIME"),
-    (re.compile(r'"timestamp": \d+'), '"timestamp": TIME'),
-    (re.compile(r"(localhost|127\.0\.0\.1):\d+"), "ADDRESS"),
-    (re.compile(r"\d+\.\d s ago"), "AGO"),
-    (re.compile(r"\d+(\.\d)? [kM]?B\b"), "SIZE"),
-    (re.compile(r"high watermark \d+|epoch \d+"), "NUMBER"),
-    (re.compile(r"[ \t]+"), " "),
-)
 
 
 def blocks(text: str) -> Iterator[list[tuple[str, str]]]:
@@ -64,13 +53,6 @@ def run_all(lines: list[str]) -> list[str]:
             ).stdout
             for line in lines
         ]
-
-
-def steady(text: str) -> str:
-    """The text without what differs from run to run."""
-    for pattern, word in CHANGING:
-        text = pattern.sub(word, text)
-    return text
 
 
 def main() -> None:
