@@ -34,7 +34,8 @@ ROOT = Path(__file__).parents[2]
 COMMAND_SECONDS_MAX = 90
 # Ports that pages name; a run has others in their place, so that pages can be tried side by side.
 NODE_PORTS = (9092, 9093, 9094)
-PORTS = (8081, 9099, 9404)
+METRICS_PORTS = (9404, 9405, 9406)
+PORTS = (8081, 9099)
 _ADDRESS = re.compile(r"(?P<before>(?:localhost|127\.0\.0\.1):|port[ =])(?P<port>\d{4,5})\b")
 _UP = re.compile(r"\bstrandline up\b(?!.*--port)")
 _REGISTRY = re.compile(r"\bstrandline registry\b(?!.*--port)")
@@ -53,8 +54,9 @@ class PageRun:
         self._names: dict[str, Any] = {"__name__": "__main__", **names}
         self._printed = ""
         self._fences = fences_of(page)
-        first, *others = free_ports(1 + len(PORTS))
-        self._ports = dict(zip((*NODE_PORTS, *PORTS), (*free_ports_from(first, 3), *others), strict=True))
+        nodes, metrics, *others = free_ports(2 + len(PORTS))
+        found = (*free_ports_from(nodes, 3), *free_ports_from(metrics, 3), *others)
+        self._ports = dict(zip((*NODE_PORTS, *METRICS_PORTS, *PORTS), found, strict=True))
         self._stack = contextlib.ExitStack()
 
     def run(self) -> None:
@@ -190,7 +192,8 @@ class PageRun:
 
     def _here(self, text: str) -> str:
         """The text with the ports of this run."""
-        text = _UP.sub(f"strandline up --port {self._ports[9092]} --registry-port {self._ports[8081]}", text)
+        ports = f"--port {self._ports[9092]} --registry-port {self._ports[8081]} --metrics-port {self._ports[9404]}"
+        text = _UP.sub(f"strandline up {ports}", text)
         text = _ASKS_REGISTRY.sub(rf"\g<0> --registry http://localhost:{self._ports[8081]}", text)
         text = _REGISTRY.sub(f"strandline registry --port {self._ports[8081]}", text)
         return _ADDRESS.sub(

@@ -120,6 +120,12 @@ class BlockingCalls:
             )
         )
 
+    def leader_id(self, topic: str, partition: int = 0) -> int:
+        """The id of the broker that leads a partition, once one does. `Cluster.leader_of` has the node itself."""
+        from strandline.testing import records
+
+        return _wait_for(records.leader_of(self.client_settings, topic, partition))
+
 
 class AsyncCalls:
     """The same as coroutines, for a broker that may be on the loop of the test itself."""

@@ -255,6 +255,23 @@ async def create_topic(
     return topic
 
 
+async def leader_of(settings: Mapping[str, Any], topic: str, partition: int, within: float = 30.0) -> int:
+    """The id of the broker that leads a partition; TimeoutError if none does in time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    async with Admin(settings) as admin:
+        while True:
+            described = await admin.describe_topics([topic], timeout=within)
+            leaders = {each.partition: each.leader_id for each in described[topic].partitions}
+            if partition not in leaders:
+                raise ValueError(f"{topic} has the partitions {sorted(leaders)}, and not {partition}")
+            if leaders[partition] >= 0:
+                return leaders[partition]
+            if loop.time() > deadline:
+                raise TimeoutError(f"{topic}-{partition} has no leader after {within:g} s")
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+
 async def wait_until_in_sync(
     settings: Mapping[str, Any],
     *,

@@ -167,3 +167,12 @@ def test_long_reports_are_cut_in_the_middle() -> None:
     assert "'0'  (missing)" in text
     assert "'999'  (missing)" in text
     assert "… 960 more rows …" in text
+
+
+def test_the_leader_of_a_partition_is_found_and_a_partition_that_is_not_there_is_an_error(
+    started: BrokerProcess,
+) -> None:
+    topic = started.create_topic(partitions=2)
+    assert started.leader_id(topic, 1) == 1
+    with pytest.raises(ValueError, match=r"has the partitions \[0, 1\], and not 2"):
+        started.leader_id(topic, 2)
