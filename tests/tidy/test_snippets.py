@@ -9,7 +9,7 @@ import pytest
 from tests.docs.fences import DIRECTIVES, WITH_ARGUMENT, fences_of
 from tests.docs.pages import ON_SPARK, PAGES, PROVED_ELSEWHERE, ROOT
 
-LANGUAGES = {"console", "json", "properties", "python", "sh", "sql", "text", "toml", "yaml"}
+LANGUAGES = {"console", "ini", "json", "properties", "python", "sh", "sql", "text", "toml", "yaml"}
 NOT_RUN_REASON_MIN = 12
 
 
