@@ -27,10 +27,3 @@ def test_the_example_project_passes(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stdout
     assert "6 passed" in ran.stdout
-
-
-def test_the_guide_shows_the_files_of_the_project() -> None:
-    """The fences of the guide that name a file of the project have its lines."""
-    guide = (ROOT / "docs" / "guides" / "testing.md").read_text()
-    for path in ("tests/conftest.py", "tests/test_faults.py", "tests/test_async.py"):
-        assert f"examples/testing/{path}" in guide
