@@ -12,7 +12,7 @@
     with b.faults.drop_response("OffsetCommit", group="g") as fault:     # faults on any of them: `testing.faults`
         ... fault.fired ...
 
-    b.produce("orders", ["a", ("key", "b")])          # every one of them writes, reads and expects records
+    b.produce("orders", ["a", ("key", "b")])          # any of them writes, reads and compares records
     b.expect("orders", ["a", "b"], within=5)
 
 The pytest plugin (installed with the package) offers the fixtures `strandline_broker`, `strandline_module_broker`,
@@ -60,7 +60,8 @@ __all__ = [
     "running_registry",
 ]
 
-# Loaded when asked for: pytest imports this package, for its plugin, in every run of every project.
+# These names are loaded when they are used, because pytest imports this package, for its plugin, in every run of every
+# project.
 _HOMES = {
     "BrokerDied": "process",
     "NewRecord": "records",

@@ -25,14 +25,13 @@ class BrokerReports:
 
     def __init__(self) -> None:
         self._log_sizes: dict[int, int] = {}  # when the test began, by id of the broker
-        self._noticed_in: dict[
-            int, tuple[BrokerProcess, str]
-        ] = {}  # dead ones, with the test that noticed it
+        # Brokers that died, with the test that noticed it, by id of the broker.
+        self._noticed_in: dict[int, tuple[BrokerProcess, str]] = {}
         self._shared: dict[str, BrokerProcess] = {}  # by fixture
         self._stopped_in: dict[str, str] = {}  # fixtures whose broker a test has stopped, with that test
 
     def share(self, fixture: str, broker: BrokerProcess) -> None:
-        """Several tests use this broker, so that one which stops it concerns the others."""
+        """Follows a broker that several tests use: if one of them stops it, reports of the others say so."""
         self._shared[fixture] = broker
         self._stopped_in.pop(fixture, None)
 
@@ -44,7 +43,7 @@ class BrokerReports:
         self._log_sizes = {id(broker): _size(broker) for broker in brokers}
 
     def add_to(self, report: pytest.TestReport, brokers: Iterable[BrokerProcess]) -> None:
-        """Adds sections to the report of a test: logs if it failed, and who died."""
+        """Adds sections to the report of a test: logs if it failed, and the brokers that died."""
         for broker in list(brokers):
             is_new = broker.exit_status is not None and id(broker) not in self._noticed_in
             if is_new:
@@ -67,7 +66,7 @@ class BrokerReports:
                 report.sections.append((_STOPPED, text))
 
     def _new_log(self, broker: BrokerProcess) -> str:
-        """The end of the log since the test began."""
+        """Returns the last lines that were logged since the test began."""
         begin, end = self._log_sizes.get(id(broker), 0), _size(broker)
         if end <= begin:
             return ""
@@ -108,7 +107,7 @@ def raise_if_died(brokers: Iterable[BrokerProcess], *, also_killed: bool) -> Non
 
 
 def death_lines(reports: Iterable[object]) -> list[str]:
-    """The first line of each death that reports tell of, and which test noticed it."""
+    """Returns a line for each death in the reports: how the broker ended, and the test that noticed it."""
     found: dict[str, None] = {}
     for report in reports:
         for title, text in getattr(report, "sections", ()):

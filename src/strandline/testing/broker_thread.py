@@ -3,7 +3,7 @@
     with broker_in_thread() as b:      # from blocking code, from a coroutine, on any loop
         ... b.bootstrap ...
 
-It is ready as soon as one on the test's own loop is, and a client that blocks does not keep it from responding.
+It is ready as soon as a broker on the test's own loop, and it responds while a client blocks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SECONDS_MAX: Final = 60.0
 def broker_in_thread(
     *, data_dir: Path | None = None, metrics: bool = False, **settings: str | int | bool
 ) -> Iterator[EmbeddedBroker]:
-    """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
+    """Runs a broker on a free port of the loopback interface; settings have Kafka's names, with `_` for `.`.
 
-    Without `data_dir` its data is gone at the end. If the broker halts, BrokerHalted is raised at the end.
+    Without `data_dir` its data is deleted at the end. If the broker halts, BrokerHalted is raised at the end.
     """
     ready: Future[EmbeddedBroker] = Future()
     stops: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
@@ -48,11 +48,11 @@ def broker_in_thread(
         asyncio.run(live())
 
     with ThreadPoolExecutor(1, thread_name_prefix="strandline-broker") as thread:
-        life = thread.submit(run)
+        running = thread.submit(run)
         try:
             yield ready.result(_SECONDS_MAX)
         finally:
             for loop, ended in stops:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(ended.set)
-        life.result(_SECONDS_MAX)
+        running.result(_SECONDS_MAX)

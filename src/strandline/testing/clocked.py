@@ -4,8 +4,8 @@
         ... b.bootstrap ...
         b.advance(3_700)                                       # seconds
 
-It runs on a loop of its own in a thread of the test's process, so any client can use it. Only the broker's time moves:
-clients keep theirs.
+It runs on a loop of its own in a thread of the test's process, so any client can use it. Only the broker's time is
+moved; the time of clients is not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from strandline.testing.faults import BrokerFaults
 from strandline.testing.reachable import BlockingCalls
 
 _SECONDS_MAX: Final = 60.0
-# A jump must not end the broker's own session with its controller, or the connections of clients that keep their time.
+# A jump of the time must end neither the broker's own session with its controller nor connections of clients, whose
+# time does not jump.
 _UNMOVED: Final = {
     "broker.session.timeout.ms": "2147483647",
     "connections.max.idle.ms": "9223372036854775807",
 }
-# Iterations of the loop in which timers that are due, and what they start, have run.
+# After so many iterations of the loop, timers that are due have run, with the callbacks that they schedule.
 _ROUNDS: Final = 10
 
 
@@ -70,11 +71,12 @@ class ClockedBroker(BlockingCalls):
         return BrokerFaults(self._control.do)
 
     def advance(self, seconds: float) -> None:
-        """Moves the broker's time ahead. Timers that are due run before this returns; what they start may go on."""
+        """Moves the broker's time ahead. Timers that are due run before this returns; tasks that they start may go
+        on."""
         self.clock.advance(seconds)
         self._call(_let_timers_run)
 
-    # Life
+    # Starting and stopping
 
     def start(self) -> None:
         self._loop = ClockedLoop(self.clock)
@@ -87,7 +89,7 @@ class ClockedBroker(BlockingCalls):
             raise
 
     def stop(self) -> None:
-        """Ends the broker; BrokerHalted if it had found that its state cannot be trusted."""
+        """Ends the broker. Raises BrokerHalted if the broker had halted because its state could not be trusted."""
         try:
             self._call(self._stop)
         finally:
@@ -98,7 +100,7 @@ class ClockedBroker(BlockingCalls):
             raise BrokerHalted(self._halted_because)
 
     def halt(self, reason: str) -> NoReturn:
-        """Called by the broker, for which this is its process."""
+        """Notes that the broker halts. The broker calls this where a server would end its process."""
         self._halted_because = self._halted_because or reason
         raise BrokerHalted(reason)
 
@@ -161,7 +163,7 @@ async def _let_timers_run() -> None:
 
 
 def clocked_broker(*, data_dir: Path | None = None, **settings: str | int | bool) -> ClockedBroker:
-    """A broker in a thread of this process, with a clock that the test moves by `advance`.
+    """Returns a broker in a thread of this process, with a clock that the test moves by `advance`.
 
     Settings have Kafka's names, with `_` for `.`. Without `data_dir` its data is gone at the end.
     """

@@ -40,7 +40,8 @@ from strandline.testing.process import BrokerProcess, stopping
 from strandline.testing.reachable import BlockingCalls
 
 READY_SECONDS_MAX = 30.0
-# Above those that other programs like, below the ephemeral ports of Linux (32768) and macOS (49152).
+# These ports are above those that other programs often use, and below the ephemeral ports of Linux (32768) and macOS
+# (49152).
 _PORT_FIRST, _PORT_END = 20_000, 32_000
 
 
@@ -56,7 +57,7 @@ class ClusterNode(BrokerProcess):
     ) -> None:
         super().__init__(data_dir, settings, security)
         self.node_id = node_id
-        self.is_restarting = False  # somebody has stopped it to start it again
+        self.is_restarting = False  # a restart has stopped the node and will start it again
         if "broker" not in self.settings["process.roles"]:
             del self.settings["advertised.listeners"]
 
@@ -66,7 +67,7 @@ class ClusterNode(BrokerProcess):
 
     @property
     def addresses(self) -> list[str]:
-        """Where other nodes connect to this one."""
+        """The addresses at which other nodes connect to this one."""
         return [each.partition("://")[2] for each in self.settings["listeners"].split(",")]
 
 
@@ -82,11 +83,11 @@ class Cluster(BlockingCalls):
         *,
         takes_faults: bool = True,
     ) -> None:
-        """`controllers` nodes of their own form the quorum; without it every node is both.
+        """With `controllers` as many further nodes form the quorum; without it every node is broker and controller.
 
-        Brokers listen on `first_port` and those after it, or on free ports. A home that was used before keeps its
-        cluster. It is opened by `prepare`, and until then `cluster_id` is empty. Without `takes_faults` the nodes are
-        built without switches: no links can be cut, and no fault costs anything.
+        Brokers listen on `first_port` and the ports after it, or on free ports. A home that was used before keeps its
+        cluster. `prepare` opens the home; until then `cluster_id` is empty. Without `takes_faults` the nodes are built
+        without switches for faults: no links can be cut, and nothing is slower because of faults.
         """
         self.home = home
         self.cluster_id = ""
@@ -127,17 +128,17 @@ class Cluster(BlockingCalls):
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """The settings of a client, by Kafka's names: where the brokers are, and how to log in."""
+        """The settings of a client, by Kafka's names: the brokers' addresses, and the login."""
         return self.brokers[0].client_settings | {"bootstrap.servers": self.bootstrap}
 
     @property
     def librdkafka_settings(self) -> dict[str, str]:
-        """The same for confluent-kafka and kcat."""
+        """The settings for confluent-kafka and kcat."""
         return self.brokers[0].librdkafka_settings | {"bootstrap.servers": self.bootstrap}
 
     @property
     def python_settings(self) -> dict[str, Any]:
-        """The same for aiokafka and kafka-python, as keywords."""
+        """The settings for aiokafka and kafka-python, as keyword arguments."""
         servers = [node.bootstrap for node in self.brokers]
         return self.brokers[0].python_settings | {"bootstrap_servers": servers}
 
@@ -152,10 +153,11 @@ class Cluster(BlockingCalls):
         return self.node(self.leader_id(topic, partition))
 
     def prepare(self) -> None:
-        """Takes the home for this process until `stop`; `start` does it too.
+        """Opens the home for this process until `stop`; `start` does it too.
 
         Moves nodes that 0.1.0 left there to their place, and formats those of a new cluster. Raises UnusableDirectory
-        if the home holds something else or is in use, and OSError if a port is taken: then nothing has changed there.
+        if the home holds something else or is in use, and OSError if a port is taken; in both cases it has changed
+        nothing there.
         """
         if self._opened_home is not None:
             return
@@ -176,13 +178,13 @@ class Cluster(BlockingCalls):
         format_if_empty(config, events, cluster_id or self.cluster_id, users=users)
 
     def start(self) -> None:
-        """All at once: none is ready before a majority of controllers is there."""
+        """Starts all nodes at once, because no node is ready before a majority of controllers is there."""
         self.prepare()
         for node in self.nodes:
             node.launch()
         for node in self.nodes:
             node.wait_until_ready()
-        # A client drops a broker that is missing in another's answer, and what it had asked of it fails.
+        # A client drops a broker that is missing in the metadata of another one, and its requests to it fail.
         expected = {node.node_id for node in self.brokers}
         wait_until(
             lambda: all(_brokers_known_to(node) == expected for node in self.brokers),
@@ -192,7 +194,7 @@ class Cluster(BlockingCalls):
     # Links between nodes
 
     def cut(self, one: int, other: int, *, one_way: bool = False) -> None:
-        """Cuts the link between two nodes; with `one_way` only what the first sends to the second is lost.
+        """Cuts the link between two nodes; with `one_way` only bytes from the first to the second are lost.
 
         Clients still reach both. A node that is started again has whole links.
         """
@@ -207,21 +209,22 @@ class Cluster(BlockingCalls):
                 self.cut(node_id, other.node_id)
 
     def start_node(self, node_id: int, cut: Iterable[tuple[int, int]] = ()) -> None:
-        """Starts a node that has ended, with ways from a sender to a receiver that are cut from its first moment on.
+        """Starts a node that has ended, with links that are cut from its first moment on, as pairs of sender and
+        receiver.
 
         Returns when it is ready.
         """
         node = self.node(node_id)
         ways = [(self.node(sender), self.node(receiver)) for sender, receiver in cut]
-        node.cut_at_start = [_sends_nothing(to) for sender, to in ways if sender is node]
-        node.cut_at_start += [_hears_nothing(sender) for sender, to in ways if to is node]
+        node.cut_at_start = [_cut_outbound(to) for sender, to in ways if sender is node]
+        node.cut_at_start += [_cut_inbound(sender) for sender, to in ways if to is node]
         try:
             node.start()
         finally:
             node.cut_at_start = []
 
     def replace_disk(self, node_id: int) -> None:
-        """Gives a node that does not run an empty disk, formatted for this cluster: all that it had is gone."""
+        """Gives a node that does not run an empty disk, formatted for this cluster; its old data is deleted."""
         node = self.node(node_id)
         if node.is_running:
             raise RuntimeError(f"node {node_id} runs: stop or kill it before its disk is replaced")
@@ -229,35 +232,35 @@ class Cluster(BlockingCalls):
         self._format(node_id, str(node.data_dir))
 
     def heal(self) -> None:
-        """Makes all links whole. What was on its way arrives."""
+        """Makes all links whole. Bytes that were on their way arrive."""
         for node in self.nodes:
             if node.is_running:
                 node.control({"do": "heal"})
 
     def _cut_way(self, sender: ClusterNode, receiver: ClusterNode) -> None:
-        """Both ends act: the sender sends nothing on its own connections, the receiver reads nothing from its own."""
+        """Has both ends act: the sender sends nothing on its connections, the receiver reads nothing from its own."""
         if sender.is_running:
-            sender.control(_sends_nothing(receiver))
+            sender.control(_cut_outbound(receiver))
         if receiver.is_running:
-            receiver.control(_hears_nothing(sender))
+            receiver.control(_cut_inbound(sender))
 
     def stop(self) -> None:
-        """One after the other: each hands over what it leads while there is somebody to take it.
+        """Stops the nodes one after another, so that each can hand over the partitions that it leads.
 
-        One that does not stop is killed and told of when the others are stopped.
+        A node that does not stop is killed, and named in an error when the others are stopped.
         """
         for node in self.nodes:
             if node.is_running:
-                node.resume()  # the first to stop need the others for it
+                node.resume()  # a node needs the others to stop in order
                 with suppress(BrokerGone):
                     node.control({"do": "heal"})
         with ExitStack() as stops:
             stops.callback(self._release)
-            for node in reversed(self.nodes):  # the last one that is put on it comes first
+            for node in reversed(self.nodes):  # the last callback is called first
                 stops.callback(node.stop)
 
     def kill(self) -> None:
-        """Ends every node at once, as `kill -9` does: for a cluster whose data nobody needs any more."""
+        """Ends every node at once, as `kill -9` does: for a cluster whose data is not needed any more."""
         with ExitStack() as kills:
             kills.callback(self._release)
             for node in self.nodes:
@@ -271,13 +274,13 @@ class Cluster(BlockingCalls):
             self._opened_home = None
 
 
-def _sends_nothing(receiver: ClusterNode) -> dict[str, Any]:
-    """The command to a sender."""
+def _cut_outbound(receiver: ClusterNode) -> dict[str, Any]:
+    """Returns the command by which a sender sends nothing to a receiver."""
     return {"do": "cut", "addresses": receiver.addresses, "outbound": True, "inbound": False}
 
 
-def _hears_nothing(sender: ClusterNode) -> dict[str, Any]:
-    """The command to a receiver."""
+def _cut_inbound(sender: ClusterNode) -> dict[str, Any]:
+    """Returns the command by which a receiver reads nothing from a sender."""
     return {"do": "cut", "addresses": sender.addresses, "outbound": False, "inbound": True}
 
 
@@ -292,7 +295,7 @@ def _brokers_known_to(node: ClusterNode) -> set[int]:
             await client.close()
             world.close()
 
-    # In a thread of its own: whoever starts a cluster may be on a loop already.
+    # The caller may be on a loop already, so this runs in a thread of its own.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, ask()).result()
 
@@ -315,7 +318,7 @@ def _settings_of(node_id: int, roles: str, voters: str, controller_port: int, po
 
 
 def _replication_settings(brokers: int) -> dict[str, str]:
-    """Three copies of which two must have a record, as far as there are brokers for it."""
+    """Returns settings for three replicas, of which two must have a record, or for fewer if there are fewer brokers."""
     factor, minimum = str(min(3, brokers)), str(min(2, brokers))
     return {
         "default.replication.factor": factor,
@@ -327,15 +330,15 @@ def _replication_settings(brokers: int) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now, below those that the operating system gives to outgoing connections.
+    """Returns ports that are free now, below those that the operating system gives to outgoing connections.
 
-    One of those could be taken again between this look and the moment at which a node listens.
+    An outgoing connection could take one of the latter between this check and the moment at which a node listens.
     """
-    chance = RealRandom()
+    random = RealRandom()
     found: dict[int, socket.socket] = {}
     try:
         while len(found) < count:
-            port = _PORT_FIRST + chance.below(_PORT_END - _PORT_FIRST)
+            port = _PORT_FIRST + random.below(_PORT_END - _PORT_FIRST)
             opened = socket.socket()
             try:
                 opened.bind(("127.0.0.1", port))
@@ -369,11 +372,11 @@ def cluster(
     security: str | DevelopmentSecurity | None = None,
     **settings: str | int | bool,
 ) -> Iterator[Cluster]:
-    """A cluster of processes on free ports; settings by Kafka's names, with `_` for `.`.
+    """Runs a cluster of processes on free ports; settings have Kafka's names, with `_` for `.`.
 
-    With `metrics` each node serves them over HTTP, at its `metrics_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL:
-    every listener speaks it, those of the controllers too, and `client_settings` has what clients need.
-    Its data is gone at the end, so its nodes are killed then: to stop them in order takes seconds.
+    With `metrics` each node serves metrics over HTTP, at its `metrics_url`. `security` is SSL, SASL_PLAINTEXT or
+    SASL_SSL: every listener speaks it, those of the controllers too, and `client_settings` has the settings for it.
+    The data is deleted at the end; the nodes are killed then, because to stop them in order takes seconds.
     """
     with tempfile.TemporaryDirectory(prefix="strandline-cluster-", ignore_cleanup_errors=True) as home:
         secured = (
@@ -395,7 +398,7 @@ def wait_until(
     seconds: float = READY_SECONDS_MAX,
     said: str = "the condition did not come true",
 ) -> None:
-    """Polls a condition; TimeoutError, which says so, if it does not come true."""
+    """Polls a condition; raises TimeoutError with the text `said` if it does not come true in time."""
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():

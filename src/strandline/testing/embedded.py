@@ -26,7 +26,7 @@ class EmbeddedBroker(AsyncCalls):
     bootstrap: str
     data_dir: Path
     faults: BrokerFaults
-    metrics_url: str = ""  # where its metrics are, if they were asked for
+    metrics_url: str = ""  # the URL of its metrics, if it serves them
 
     @property
     def client_settings(self) -> dict[str, str]:
@@ -35,27 +35,27 @@ class EmbeddedBroker(AsyncCalls):
 
     @property
     def librdkafka_settings(self) -> dict[str, str]:
-        """The same for confluent-kafka and kcat."""
+        """The settings for confluent-kafka and kcat."""
         return self.client_settings
 
     @property
     def python_settings(self) -> dict[str, str]:
-        """The same for aiokafka and kafka-python, as keywords."""
+        """The settings for aiokafka and kafka-python, as keyword arguments."""
         return {"bootstrap_servers": self.bootstrap}
 
 
 class BrokerHalted(Exception):
-    """The broker found that its own state cannot be trusted; the text says why. A server's process ends then."""
+    """The broker halted because its state could not be trusted; the text says why. A server would end its process."""
 
 
 @asynccontextmanager
 async def broker(
     *, data_dir: Path | None = None, metrics: bool = False, **settings: str | int | bool
 ) -> AsyncIterator[EmbeddedBroker]:
-    """A broker on a free port of the loopback interface; settings by Kafka's names, with `_` for `.`.
+    """Runs a broker on a free port of the loopback interface; settings have Kafka's names, with `_` for `.`.
 
-    With `metrics` it serves them over HTTP, at `metrics_url`.
-    Without `data_dir` its data is gone at the end. If the broker halts, the body is cancelled and BrokerHalted raised.
+    With `metrics` it serves metrics over HTTP, at `metrics_url`. Without `data_dir` its data is deleted at the end. If
+    the broker halts, the body of the `with` block is cancelled and BrokerHalted is raised.
     """
     where = data_dir or Path(tempfile.mkdtemp(prefix="strandline-test-"))
     process = _ProcessOfTheTest()
@@ -89,7 +89,7 @@ async def broker(
 
 
 class _ProcessOfTheTest:
-    """The process of an embedded broker: to end the real one would end the test run without a word."""
+    """Stands for the process of an embedded broker, which must not end the real one: that is the test run."""
 
     node: launcher.RunningNode
 
@@ -108,12 +108,12 @@ class _ProcessOfTheTest:
 
     def _halted(self) -> None:
         if self._abandoning is None and self._body is not None:
-            # Cancelling is not enough: the body of a fixture runs in another task, and sees the broker go away.
+            # The node is abandoned too, because the body of a fixture runs in another task and is not cancelled.
             self._abandoning = self._loop.create_task(self.node.abandon())
             self._is_cancelled = self._body.cancel()
 
     async def end(self) -> None:
-        """The body has ended, by itself or because of the halt."""
+        """Ends the node after a halt, once the body of the `with` block has ended."""
         if self._abandoning is None:
             self._abandoning = self._loop.create_task(self.node.abandon())
         await all_ended(self._abandoning)
@@ -122,12 +122,12 @@ class _ProcessOfTheTest:
 
 
 def named_settings(settings: Mapping[str, str | int | bool], metrics: bool) -> dict[str, str]:
-    """Settings by Kafka's names, with a free port for metrics if they are asked for."""
+    """Returns settings by Kafka's names, with a free port for metrics if `metrics` is true."""
     return {**({launcher.METRICS_PORT: "0"} if metrics else {}), **by_kafka_names(settings)}
 
 
 def by_kafka_names(settings: Mapping[str, str | int | bool]) -> dict[str, str]:
-    """`num_partitions=3` for `num.partitions=3`: Python has no dots in names."""
+    """Returns settings by Kafka's names: `num_partitions=3` becomes `num.partitions=3`."""
     return {
         name.replace("_", "."): str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in settings.items()

@@ -1,4 +1,4 @@
-"""Comparing the records of a topic with those that a test expects, and saying how they differ."""
+"""Compares the records of a topic with those that a test expects, and says how they differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TEXT_MAX: Final = 100
 
 
 class RecordComparison:
-    """Which expected records are there: `missing` and `unexpected` are what differs.
+    """The difference between expected and present records: `missing` ones are absent, `unexpected` ones are too many.
 
-    In order, the records must be the expected ones one after another; the first that is another one is unexpected, and
-    so are those after it.
+    With `in_order` the records must have the expected order: the first one that differs is unexpected, and so are all
+    after it.
     """
 
     def __init__(
@@ -26,22 +26,22 @@ class RecordComparison:
         self._topic = topic
         self._expected = expected
         self._records = records
+        # The number of the record that matches each expected one, or None.
         self._matches = _in_order(expected, records) if in_order else _in_any_order(expected, records)
-        """The number of the record for each expected one, or None."""
-        taken = {number for number in self._matches if number is not None}
+        matched = {number for number in self._matches if number is not None}
         self.missing = [each for each, at in zip(expected, self._matches, strict=True) if at is None]
-        self.unexpected = [each for number, each in enumerate(records) if number not in taken]
+        self.unexpected = [each for number, each in enumerate(records) if number not in matched]
 
     def in_expected_order(self) -> list[ConsumerRecord]:
-        """The records, as they were expected; only where none is missing."""
+        """Returns the records in the order in which they were expected."""
         return [self._records[at] for at in self._matches if at is not None]
 
     def rows_there(self) -> str:
-        """The records that are there, one in a row."""
+        """Returns the records that are there as text, one in a line."""
         return _rows([f"  {described(record)}" for record in self._records]) or "  (none)"
 
     def report(self, within: float, *, exists: bool) -> str:
-        """The difference, as a test prints it: `+` was not expected, `-` is missing."""
+        """Returns the difference as text: `+` marks a record that was not expected, `-` one that is missing."""
         count = len(self._expected)
         if not exists:
             return f"topic {self._topic} does not exist after {within:g} s; {count} records were expected"
@@ -59,7 +59,7 @@ class RecordComparison:
 
 
 def _rows(rows: list[str]) -> str:
-    """The first rows and the last ones, if there are many."""
+    """Returns the rows as text, without those in the middle if there are many."""
     if len(rows) <= _ROWS_MAX:
         return "\n".join(rows)
     half = _ROWS_MAX // 2
@@ -76,20 +76,22 @@ def _in_order(expected: Sequence[Any], records: Sequence[ConsumerRecord]) -> lis
 
 
 def _in_any_order(expected: Sequence[Any], records: Sequence[ConsumerRecord]) -> list[int | None]:
-    """Each record is taken once. Functions choose last, because several records may please them."""
+    """Matches each record with one expected record at most. Functions are matched last, because several records may
+    satisfy them."""
     matches: list[int | None] = [None] * len(expected)
-    left = dict(enumerate(records))
+    unmatched = dict(enumerate(records))
     for at in sorted(range(len(expected)), key=lambda number: callable(expected[number])):
-        for number, record in left.items():
+        for number, record in unmatched.items():
             if matches_record(expected[at], record):
                 matches[at] = number
-                del left[number]
+                del unmatched[number]
                 break
     return matches
 
 
 def matches_record(expected: Any, record: ConsumerRecord) -> bool:
-    """True if the record is as expected: a value, a pair of key and value, or a function that says so."""
+    """True if the record is as expected. `expected` is a value, a pair of key and value, or a function that says
+    whether the record is accepted."""
     if callable(expected):
         return bool(expected(record))
     if isinstance(expected, tuple):
@@ -118,14 +120,14 @@ def _equals(expected: Any, data: bytes | None) -> bool:
 
 
 def described(record: ConsumerRecord) -> str:
-    """A record in one line: partition, offset, key if it has one, value."""
+    """Returns a record as one line: partition, offset, key if it has one, value."""
     key = "" if record.key is None else f"key {_text(record.key)}  "
     return f"{record.partition}:{record.offset}  {key}{_text(record.value)}"
 
 
 def _text(data: Any) -> str:
     if isinstance(data, bytes):
-        with suppress(UnicodeDecodeError):  # its repr says that it is no text
+        with suppress(UnicodeDecodeError):  # bytes that are not text are shown by their repr
             data = data.decode()
     shown = repr(data)
     return shown if len(shown) <= _TEXT_MAX else f"{shown[:_TEXT_MAX]}… ({len(shown)} characters)"

@@ -1,4 +1,4 @@
-"""The ways by which the faults of a broker are set: over the pipe to its process, or by a call on its loop."""
+"""Sends commands about faults to a broker: over the pipe to its process, or by a call on its loop."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SECONDS_MAX: Final = 30.0
 
 
 class BrokerGone(RuntimeError):
-    """The broker does not run, or does not respond: its faults have ended with it."""
+    """The broker does not run, or does not respond: it has no faults any more."""
 
 
 class PipeControl:
-    """The test's end of the pipe to a broker's process. Threads take turns."""
+    """The test's end of the pipe to a broker's process. Several threads may use it, one after another."""
 
     def __init__(self, channel: socket.socket, seconds_max: float = _SECONDS_MAX) -> None:
         channel.settimeout(seconds_max)
         self._channel = channel
         self._received = bytearray()
-        self._late = 0  # responses that nobody waits for any more
+        self._late = 0  # responses to come that no caller waits for any more
         self._lock = threading.Lock()
 
     def do(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Raises FaultError for a command that is refused, and BrokerGone."""
+        """Returns the response to a command. Raises FaultError if it is refused, and BrokerGone."""
         with self._lock:
             try:
                 self._channel.sendall(json.dumps(command).encode() + b"\n")
@@ -50,7 +50,7 @@ class PipeControl:
         return checked(json.loads(line))
 
     def _read_line(self) -> bytes:
-        """The next response; empty when the broker has closed its end."""
+        """Returns the next line; empty if the broker has closed its end."""
         while (end := self._received.find(b"\n")) < 0:
             data = self._channel.recv(65536)
             if not data:
@@ -66,7 +66,7 @@ class PipeControl:
 
 
 def checked(response: dict[str, Any]) -> dict[str, Any]:
-    """A response without an error; FaultError with its text otherwise."""
+    """Returns the response, or raises the error that it has as FaultError."""
     if "error" in response:
         raise FaultError(response["error"])
     return response
@@ -81,7 +81,7 @@ class LoopControl:
         self._is_ended = False
 
     def end(self) -> None:
-        """The broker is about to end: what faults hold goes on."""
+        """Clears all faults before the broker ends, so that requests at barriers go on."""
         self._control.requests.clear_all()
         self._is_ended = True
 

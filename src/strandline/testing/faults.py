@@ -4,9 +4,9 @@
         consumer.commit()
         assert fault.fired == 1
 
-A fault is set when it is made and cleared at the end of its `with` block, or by `clear()`. `async with` does the same,
-and what waits has a twin for asyncio: `wait_fired` blocks, `await_fired` is awaited. A fault that can never strike is a
-`FaultError` when it is made.
+A fault is set when it is made and cleared at the end of its `with` block, or by `clear()`. `async with` does the same.
+Methods that wait come in pairs: `wait_fired` blocks, `await_fired` is awaited. Making a fault that can never strike
+raises `FaultError`.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class BrokerFault:
 
     @property
     def fired(self) -> int:
-        """How many requests it has struck."""
+        """The number of requests that it has struck."""
         return int(self._ask()["fired"])
 
     @property
     def seen(self) -> int:
-        """How many requests it could have struck: those that match."""
+        """The number of requests that match it, struck or not."""
         return int(self._ask()["seen"])
 
     @property
     def held(self) -> int:
-        """How many requests are at the barrier."""
+        """The number of requests that are held at the barrier."""
         return int(self._ask()["held"])
 
     @property
@@ -62,12 +62,12 @@ class BrokerFault:
         return list(self._ask()["strikes"])
 
     def assert_fired(self, times: int | None = None) -> None:
-        """Raises AssertionError unless it has struck, or has struck so many times."""
+        """Raises AssertionError unless it has struck: at least once, or `times` times exactly."""
         fired = self.fired
         if not fired if times is None else fired != times:
-            wanted = "at all" if times is None else f"{times} times"
+            expected = "at all" if times is None else f"{times} times"
             raise AssertionError(
-                f"{self} has not fired {wanted}: {fired} fired, {self.seen} matching requests"
+                f"{self} has not fired {expected}: {fired} fired, {self.seen} matching requests"
             )
 
     def release(self) -> None:
@@ -75,27 +75,28 @@ class BrokerFault:
         self._ask("release")
 
     def clear(self) -> None:
-        """Takes the fault away: requests that it holds go on, connections that it silenced end."""
+        """Removes the fault: requests that it holds go on, connections that it silenced end."""
         self._ask("clear")
 
     # Waiting
 
     def wait_fired(self, times: int = 1, timeout: float = SECONDS) -> None:
-        """Blocks until it has struck so many requests; TimeoutError after `timeout` seconds."""
-        _wait(lambda: self.fired >= times, timeout, lambda: self._late("fired", times))
+        """Blocks until it has struck `times` requests; raises TimeoutError after `timeout` seconds."""
+        _wait(lambda: self.fired >= times, timeout, lambda: self._shortfall("fired", times))
 
     async def await_fired(self, times: int = 1, timeout: float = SECONDS) -> None:
-        await _await(lambda: self.fired >= times, timeout, lambda: self._late("fired", times))
+        await _await(lambda: self.fired >= times, timeout, lambda: self._shortfall("fired", times))
 
     def wait_held(self, count: int = 1, timeout: float = SECONDS) -> None:
-        """Blocks until so many requests are at the barrier."""
-        _wait(lambda: self.held >= count, timeout, lambda: self._late("held", count))
+        """Blocks until `count` requests are at the barrier; raises TimeoutError after `timeout` seconds."""
+        _wait(lambda: self.held >= count, timeout, lambda: self._shortfall("held", count))
 
     async def await_held(self, count: int = 1, timeout: float = SECONDS) -> None:
-        await _await(lambda: self.held >= count, timeout, lambda: self._late("held", count))
+        await _await(lambda: self.held >= count, timeout, lambda: self._shortfall("held", count))
 
-    def _late(self, what: str, count: int) -> str:
-        return f"{self} has {what} {self._status[what]} of {count}; matching requests: {self._status['seen']}"
+    def _shortfall(self, counter: str, count: int) -> str:
+        status = self._status
+        return f"{self} has {counter} {status[counter]} of {count}; matching requests: {status['seen']}"
 
     # Blocks
 
@@ -116,7 +117,7 @@ class BrokerFault:
         self._clear_if_there()
 
     def _clear_if_there(self) -> None:
-        """A broker that is killed within the block has no fault to be cleared."""
+        """Clears the fault, unless the broker was killed within the block: then it has no faults any more."""
         from strandline.testing.fault_channels import BrokerGone
 
         try:
@@ -135,7 +136,7 @@ class BrokenDisk:
 
     @property
     def fired(self) -> int:
-        """How many operations it has struck."""
+        """The number of operations that it has struck."""
         if self._fired is not None:
             return self._fired
         disk = self._do({"do": "list"})["disk"]
@@ -165,51 +166,54 @@ class BrokenDisk:
 class BrokerFaults:
     """The faults of one broker.
 
-    Which requests: `api` (name or key), `version`, `topic`, `partition`, `group`, `transactional_id`, `client_id`,
-    `connection` (a client's address), `from_nodes`. How often: the first one by default; `nth=3` begins with the third,
-    `times=5` strikes five, `times=None` all until it is cleared, `probability=0.1, seed=7` some of them.
+    These options say which requests a fault strikes: `api` (name or key), `version`, `topic`, `partition`, `group`,
+    `transactional_id`, `client_id`, `connection` (a client's address), `from_nodes`. These say how often: the first one
+    by default; `nth=3` begins with the third, `times=5` strikes five, `times=None` all until the fault is cleared, and
+    `probability=0.1, seed=7` some of them.
     """
 
     def __init__(self, do: Do) -> None:
         self._do = do
 
     def error(self, api: str | int, error: str | int, **options: Any) -> BrokerFault:
-        """A response with an error code, by Kafka's name or number. The request is not applied, unless `applied=True`.
+        """Responds with an error code, by Kafka's name or number. The request is not applied, unless `applied=True`.
 
-        With `topic` or `partition` only those have the error, and the rest of the request is applied.
+        With `topic` or `partition` only these have the error, and the rest of the request is applied.
         """
         return self._set("error", api=api, error=error, **options)
 
     def drop_request(self, api: str | int | None = None, **options: Any) -> BrokerFault:
-        """The request is lost: not applied, no response, and nothing more on its connection, which stays open."""
+        """Loses the request: it is not applied and has no response. Its connection stays open, but is silent from then
+        on."""
         return self._set("drop_request", api=api, **options)
 
     def drop_response(self, api: str | int | None = None, **options: Any) -> BrokerFault:
-        """The request is applied and its response is lost, with all that follows on its connection."""
+        """Applies the request and loses its response. Its connection stays open, but is silent from then on."""
         return self._set("drop_response", api=api, **options)
 
     def disconnect(self, api: str | int | None = None, **options: Any) -> BrokerFault:
-        """The connection is closed instead of a response; with `applied=True` after the request is applied."""
+        """Closes the connection instead of responding; with `applied=True` after the request is applied."""
         return self._set("disconnect", api=api, **options)
 
     def delay(self, api: str | int | None = None, *, ms: int, **options: Any) -> BrokerFault:
-        """The request waits before it is applied; with `applied=True` its response waits."""
+        """Delays the request before it is applied; with `applied=True` delays its response."""
         return self._set("delay", api=api, milliseconds=ms, **options)
 
     def black_hole(self, api: str | int | None = None, **options: Any) -> BrokerFault:
-        """Every matching connection takes requests and never responds, until it is cleared."""
+        """Silences every connection with a matching request: it takes requests and never responds, until the fault is
+        cleared."""
         return self._set("black_hole", api=api, **options)
 
     def throttle(self, api: str | int, *, ms: int, **options: Any) -> BrokerFault:
-        """The response says that the client is over its quota, and its connection is not read for as long."""
+        """Responds that the client is over its quota, and does not read its connection for that time."""
         return self._set("throttle", api=api, milliseconds=ms, **options)
 
     def tear(self, api: str | int | None = None, *, bytes: int = 6, **options: Any) -> BrokerFault:
-        """The request is applied; only the first bytes of its response are sent, then the connection is closed."""
+        """Applies the request, sends only the first bytes of its response, and closes the connection."""
         return self._set("tear", api=api, bytes=bytes, **options)
 
     def barrier(self, api: str | int | None = None, **options: Any) -> BrokerFault:
-        """The request is held until `release`; with `applied=True` its response is held."""
+        """Holds the request until `release`; with `applied=True` holds its response."""
         return self._set("barrier", api=api, **options)
 
     def _set(self, kind: str, **described: Any) -> BrokerFault:
@@ -218,30 +222,30 @@ class BrokerFaults:
         return BrokerFault(self._do, {"kind": kind, **known, **times})
 
     def full_disk(self, *, topic: str | None = None) -> BrokenDisk:
-        """Writes fail as on a full volume: those of one topic, or all."""
+        """Makes writes fail as on a full volume: those of one topic, or all."""
         return self._disk(kind="full", topic=topic)
 
     def slow_disk(
         self, *, ms: int, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
     ) -> BrokenDisk:
-        """Each operation (read, write, sync) takes so much longer."""
+        """Makes each operation (read, write, sync) take `ms` milliseconds longer."""
         return self._disk(kind="slow", milliseconds=ms, operations=list(operations), topic=topic)
 
     def failing_disk(
         self, *, operations: Sequence[str] = ("write", "sync"), topic: str | None = None
     ) -> BrokenDisk:
-        """Operations fail with EIO, as on a broken device."""
+        """Makes operations fail with EIO, as on a broken device."""
         return self._disk(kind="failing", operations=list(operations), topic=topic)
 
     def _disk(self, **described: Any) -> BrokenDisk:
         return BrokenDisk(self._do, {name: value for name, value in described.items() if value is not None})
 
     def clear(self) -> None:
-        """Takes all faults of the broker away, heals its disk and its links."""
+        """Removes all faults of the broker, and heals its disk and its links."""
         self._do({"do": "clear_all"})
 
 
-def _wait(condition: Callable[[], bool], timeout: float, say: Callable[[], str]) -> None:
+def _wait(condition: Callable[[], bool], timeout: float, describe: Callable[[], str]) -> None:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -251,13 +255,13 @@ def _wait(condition: Callable[[], bool], timeout: float, say: Callable[[], str])
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"after {timeout:g} s {say()}")
+            raise TimeoutError(f"after {timeout:g} s {describe()}")
         time.sleep(_POLL_SECONDS)
 
 
-async def _await(condition: Callable[[], bool], timeout: float, say: Callable[[], str]) -> None:
+async def _await(condition: Callable[[], bool], timeout: float, describe: Callable[[], str]) -> None:
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"after {timeout:g} s {say()}")
+            raise TimeoutError(f"after {timeout:g} s {describe()}")
         await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""A broker in a process of its own, for tests that block."""
+"""A broker in a process of its own, for tests in blocking code."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ from strandline.wire.schema import Message
 
 READY_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 20
-# Of the log of a broker that died, this many lines are told.
+# The number of log lines in the error about a broker that died.
 LAST_LINES = 15
-# Brokers whose process was started and that nobody has stopped or killed: reports of tests look at them.
+# Brokers that were started and not yet stopped or killed, for reports of tests.
 launched_brokers: list[BrokerProcess] = []
-# The user as whom nodes log in, which nobody else is.
+# An authorizer whose only super user is the one as which nodes log in.
 AUTHORIZER_SETTINGS = {"authorizer.class.name": AUTHORIZER_CLASS, "super.users": "User:node"}
 
 
 class BrokerDied(RuntimeError):
-    """A broker's process ended though nobody had stopped or killed it; the text has its status and its last lines."""
+    """A broker's process ended although no test had stopped or killed it; the text has its status and last log
+    lines."""
 
 
 class BrokerProcess(BlockingCalls):
-    """Starts on construction of `start`; can be killed, stopped and started again on the same data."""
+    """A broker that runs from `start` on, and can be killed, stopped and started again on the same data."""
 
     def __init__(
         self,
@@ -69,36 +70,35 @@ class BrokerProcess(BlockingCalls):
         self._process: subprocess.Popen[str] | None = None
         self._control: PipeControl | None = None
         self._is_paused = False
-        self._was_asked = False
-        self.takes_faults = (
-            True  # from its next start on; without them it is built as `strandline server` builds it
-        )
-        self.is_ready = False  # it has said so in this life
-        self.cut_at_start: list[dict[str, Any]] = []  # links that are cut from its next start on, as commands
+        self._is_stopping = False
+        # False has effect at the next start: the broker is then built without switches for faults, like a server.
+        self.takes_faults = True
+        self.is_ready = False  # its process has printed that it is ready
+        self.cut_at_start: list[dict[str, Any]] = []  # commands that cut links from the next start on
         self.bootstrap = ""
-        self.registry_url = ""  # of a registry beside it, if it was asked for
-        self.metrics_url = ""  # where its metrics are, if its settings ask for them
+        self.registry_url = ""  # the URL of the registry beside it, if there is one
+        self.metrics_url = ""  # the URL of its metrics, if it serves them
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """The settings of a client, by Kafka's names: where the broker is, and how to log in."""
+        """The settings of a client, by Kafka's names: the broker's address, and the login."""
         secured = {} if self.security is None else self.security.client_settings()
         return {"bootstrap.servers": self.bootstrap, **secured}
 
     @property
     def librdkafka_settings(self) -> dict[str, str]:
-        """The same for confluent-kafka and kcat."""
+        """The settings for confluent-kafka and kcat."""
         secured = {} if self.security is None else self.security.librdkafka_settings()
         return {"bootstrap.servers": self.bootstrap, **secured}
 
     @property
     def python_settings(self) -> dict[str, Any]:
-        """The same for aiokafka and kafka-python, as keywords."""
+        """The settings for aiokafka and kafka-python, as keyword arguments."""
         secured = {} if self.security is None else self.security.python_settings()
         return {"bootstrap_servers": self.bootstrap, **secured}
 
     def format(self) -> None:
-        """Gives a new data directory users and rules, before the first start; `running_broker` does it."""
+        """Writes users and ACLs into a new data directory, before the first start; `running_broker` does it."""
         records: list[Message] = [] if self.security is None else [*self.security.scram_users()]
         records += [_rule(acl) for acl in self._acls]
         if records:
@@ -125,12 +125,14 @@ class BrokerProcess(BlockingCalls):
 
     @property
     def exit_status(self) -> int | None:
-        """The status of a process that ended though nobody had stopped or killed it, negative for a signal."""
+        """The status of a process that ended although no test had stopped or killed it, negative for a signal; None
+        otherwise."""
         return None if self._process is None else self._process.poll()
 
     @property
     def death(self) -> str:
-        """How such a process ended, with the last lines of its log; empty if there is none."""
+        """The text about a process with an `exit_status`: how it ended, and the last lines of its log; empty for
+        None."""
         status = self.exit_status
         if status is None:
             return ""
@@ -143,16 +145,16 @@ class BrokerProcess(BlockingCalls):
 
     @property
     def is_running(self) -> bool:
-        """Not if it has ended by itself, either."""
+        """True while the process runs; False if it was stopped or killed, or has ended by itself."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def faults(self) -> BrokerFaults:
-        """Faults of this broker, of its life now: those of an earlier one have ended with it."""
+        """The faults of this broker. They end with its process: one that is started again has none."""
         return BrokerFaults(self.control)
 
     def control(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to a command over the pipe to the process; see `node.faults.control`."""
+        """Returns the response to a command over the pipe to the process; see `node.faults.control`."""
         if self._control is None:
             why = "was started without faults" if self.is_running else "is not running"
             raise BrokerGone(f"the broker {why}: faults are set on one that runs and takes them")
@@ -168,7 +170,7 @@ class BrokerProcess(BlockingCalls):
         """Starts the process without waiting for it; RuntimeError if it runs already."""
         if self.is_running:
             raise RuntimeError(f"the broker runs already, as process {self.pid}: stop or kill it first")
-        self._release()  # of one that has ended by itself
+        self._release()  # if the process before has ended by itself
         self._config.write_text(render_properties(self.settings))
         if not self.takes_faults:
             self._spawn({}, ())
@@ -189,7 +191,7 @@ class BrokerProcess(BlockingCalls):
                 text=True,
                 env={**os.environ, launcher.STOPS_WITH_PARENT: str(os.getpid()), **environment},
                 pass_fds=descriptors,
-                start_new_session=True,  # a Ctrl-C is for the process that started it, which stops it in order
+                start_new_session=True,  # a Ctrl-C reaches only the process that started it, which stops it in order
             )
         launched_brokers.append(self)
 
@@ -204,7 +206,7 @@ class BrokerProcess(BlockingCalls):
     def wait_until_ready(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        # Reading has no limit of its own; a process that is killed ends it.
+        # readline() has no timeout; killing the process ends it.
         limit = threading.Timer(READY_SECONDS_MAX, self._process.kill)
         limit.daemon = True  # a Ctrl-C must not leave an interpreter that waits for it
         limit.start()
@@ -232,12 +234,12 @@ class BrokerProcess(BlockingCalls):
     def ask_to_stop(self) -> None:
         """Sends the signal without waiting: several nodes stop at the same time."""
         if self._process is not None:
-            self._was_asked = True
+            self._is_stopping = True
             self._process.send_signal(signal.SIGTERM)
-            self.resume()  # one that is paused takes no signal
+            self.resume()  # a paused process handles no signal
 
     def pause(self) -> None:
-        """As if its machine had stopped: connections stay open and nothing answers."""
+        """Pauses the process, as if its machine had stopped: connections stay open, and there are no responses."""
         assert self._process is not None, "the broker is not running"
         self._process.send_signal(signal.SIGSTOP)
         self._is_paused = True
@@ -248,11 +250,11 @@ class BrokerProcess(BlockingCalls):
         self._is_paused = False
 
     def stop(self) -> int:
-        """A clean shutdown; the exit status."""
+        """Shuts the broker down in order, and returns its exit status."""
         return self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Ends the process as `kill -9` does."""
         self._end(signal.SIGKILL)
 
     def send_kill(self) -> None:
@@ -264,7 +266,7 @@ class BrokerProcess(BlockingCalls):
         process = self._process
         if process is None:
             return 0
-        if number == signal.SIGTERM and not self._was_asked:
+        if number == signal.SIGTERM and not self._is_stopping:
             self.ask_to_stop()
         elif number != signal.SIGTERM:
             process.send_signal(number)
@@ -273,7 +275,7 @@ class BrokerProcess(BlockingCalls):
         except subprocess.TimeoutExpired:
             raise RuntimeError(f"the broker did not stop:\n{self.log_text}") from None
         finally:
-            process.kill()  # if it is still there
+            process.kill()  # if it still runs
             self._release()
 
     def _release(self) -> None:
@@ -287,7 +289,7 @@ class BrokerProcess(BlockingCalls):
         if self in launched_brokers:
             launched_brokers.remove(self)
         self._process = self._control = None
-        self._was_asked = self.is_ready = self._is_paused = False
+        self._is_stopping = self.is_ready = self._is_paused = False
 
 
 def _rule(acl: Acl) -> AccessControlEntryRecord:
@@ -305,7 +307,7 @@ def _rule(acl: Acl) -> AccessControlEntryRecord:
 
 @contextmanager
 def stopping(stop: Callable[[], object]) -> Iterator[None]:
-    """Calls `stop` at the end. What goes wrong in it must not hide what went wrong before, and is noted there."""
+    """Calls `stop` at the end. An error in it does not hide an earlier one, and becomes a note of that one."""
     try:
         yield
     except BaseException as error:
@@ -327,11 +329,11 @@ def running_broker(
     acls: Iterable[Acl] | None = None,
     **settings: str | int | bool,
 ) -> Iterator[BrokerProcess]:
-    """A broker in a process of its own, on a free port; settings by Kafka's names, with `_` for `.`.
+    """Runs a broker in a process of its own, on a free port; settings have Kafka's names, with `_` for `.`.
 
-    With `metrics` it serves them over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
+    With `metrics` it serves metrics over HTTP, at `metrics_url`. With `registry` a schema registry runs beside it, at
     `registry_url`. `security` is SSL, SASL_PLAINTEXT or SASL_SSL, and `client_settings`, `librdkafka_settings` and
-    `python_settings` have what clients need then.
+    `python_settings` have the settings for it.
     With `acls` the broker has an authorizer and these rules from the beginning; an empty list denies everything.
     Without `security` everybody is User:ANONYMOUS, with it the user is User:alice.
     """

@@ -1,6 +1,7 @@
-"""The calls that every broker of `strandline.testing` has: produce, consume, expect, create topics, wait.
+"""The methods that every broker of `strandline.testing` has: produce, consume, expect, create topics, wait.
 
-Blocking ones work beside any code, on a loop too, which they block meanwhile; an embedded broker has coroutines.
+Brokers in processes have blocking methods, which work in any code; on a loop they block the loop. An embedded broker
+has coroutines.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _numbers = count(1)
 
 
 def topic_name(given: str | None) -> str:
-    """The name that was given, or one of its own."""
+    """Returns the given name, or a new one if none is given."""
     return f"topic-{next(_numbers)}" if given is None else given
 
 
 def _wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, run on the thread that blocking clients share."""
+    """Returns the result of a coroutine, which runs on the thread that blocking clients share."""
     from strandline.client.world import loop_thread
 
     result: T = loop_thread().run(work)
@@ -33,7 +34,7 @@ def _wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 
 class BlockingCalls:
-    """For brokers in processes of their own, and clusters of them."""
+    """The methods of brokers in processes of their own, and of clusters."""
 
     @property
     def client_settings(self) -> dict[str, str]:
@@ -51,8 +52,7 @@ class BlockingCalls:
         replication_factor: int = -1,
         configs: Mapping[str, ConfigValue] | None = None,
     ) -> str:
-        """Creates a topic and returns its name when it can be used: every partition has a leader, all replicas are in
-        sync."""
+        """Creates a topic, and returns its name when every partition has a leader and all replicas are in sync."""
         from strandline.testing import records
 
         return _wait_for(
@@ -66,7 +66,7 @@ class BlockingCalls:
         )
 
     def produce(self, topic: str, new: Iterable[Any]) -> list[RecordMetadata]:
-        """Writes records with acks=all; returns where they are.
+        """Writes records with acks=all; returns their partitions and offsets.
 
         Each is a value, a pair of key and value, or a `NewRecord`; a value is bytes, text, None, or a dict or a list,
         which becomes JSON.
@@ -76,9 +76,9 @@ class BlockingCalls:
         return _wait_for(records.produce(self.client_settings, topic, new))
 
     def consume(self, topic: str, count: int | None = None, *, within: float = 10.0) -> list[ConsumerRecord]:
-        """The committed records of a topic from its beginning: all that are there, or `count` as soon as they are.
+        """Returns the committed records of a topic from its beginning: all that are there, or the first `count`.
 
-        TimeoutError says what was there if these do not come within so many seconds. No group is joined.
+        It waits for `count` records for `within` seconds; TimeoutError says which ones were there. It joins no group.
         """
         from strandline.testing import records
 
@@ -93,11 +93,11 @@ class BlockingCalls:
         quiet: float = 0.0,
         in_order: bool | None = None,
     ) -> list[ConsumerRecord]:
-        """Waits until a topic holds exactly these committed records; AssertionError shows what was there instead.
+        """Waits until a topic holds exactly these committed records; AssertionError shows the difference.
 
         Each is a value, a pair of key and value, or a function of the record; a dict or a list is compared as JSON.
-        Records of one partition are compared in their order, those of several in any, unless `in_order` says
-        otherwise. `quiet` is for how many seconds nothing more may come.
+        Records of one partition are compared in their order, those of several in any order, unless `in_order` says
+        otherwise. For `quiet` seconds after that no further record may come.
         """
         from strandline.testing import records
 
@@ -110,7 +110,7 @@ class BlockingCalls:
     def wait_until_in_sync(self, *, within: float = 30.0, topics: Iterable[str] | None = None) -> None:
         """Waits until every broker is there and every partition has all of its replicas in sync.
 
-        TimeoutError names what is missing. With `topics` only their partitions are looked at.
+        TimeoutError names the brokers and partitions that are missing. With `topics` only their partitions count.
         """
         from strandline.testing import records
 
@@ -128,7 +128,7 @@ class BlockingCalls:
 
 
 class AsyncCalls:
-    """The same as coroutines, for a broker that may be on the loop of the test itself."""
+    """The same methods as coroutines, for a broker that may be on the loop of the test itself."""
 
     __slots__ = ()
 
@@ -151,7 +151,7 @@ class AsyncCalls:
         )
 
     async def produce(self, topic: str, new: Iterable[Any]) -> list[RecordMetadata]:
-        """Writes records with acks=all; returns where they are. See `BlockingCalls.produce`."""
+        """Writes records with acks=all; returns their partitions and offsets. See `BlockingCalls.produce`."""
         from strandline.testing import records
 
         return await records.produce(self.client_settings, topic, new)
@@ -159,7 +159,7 @@ class AsyncCalls:
     async def consume(
         self, topic: str, count: int | None = None, *, within: float = 10.0
     ) -> list[ConsumerRecord]:
-        """The committed records of a topic from its beginning. See `BlockingCalls.consume`."""
+        """Returns the committed records of a topic from its beginning. See `BlockingCalls.consume`."""
         from strandline.testing import records
 
         return await records.consume(self.client_settings, topic, count, within=within)

@@ -1,7 +1,7 @@
-"""Writing, reading and expecting records in tests, and waiting for a cluster: coroutines over the client.
+"""Writes, reads and compares records in tests, and waits for a cluster: coroutines over the client.
 
-The brokers of `strandline.testing` have them as methods (`testing.reachable`): blocking ones, or coroutines where the
-broker is embedded.
+The brokers of `strandline.testing` have them as methods (`testing.reachable`): as coroutines if the broker is embedded,
+otherwise as methods that block.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from strandline.testing.expectations import RecordComparison
 
 _LOOK_AGAIN_S: Final = 0.02
 _NAMED_MAX: Final = 20
-# A question that was asked is waited for at least so long, however short the test's own time is.
+# The response to a request is awaited for at least this time, even if the test allows less.
 _RESPONSE_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record to write, for those that have more than a key and a value."""
+    """A record to write that has more than a key and a value."""
 
     value: Any = None
     key: Any = None
@@ -41,7 +41,8 @@ class NewRecord:
 
 
 def as_bytes(value: Any) -> bytes | None:
-    """Bytes and None as they are, text as UTF-8, dicts and lists as JSON; TypeError for anything else."""
+    """Returns bytes and None as they are, text as UTF-8, dicts and lists as JSON. Raises TypeError for anything
+    else."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
@@ -64,7 +65,7 @@ def _new_record(record: Any) -> NewRecord:
 
 
 async def produce(settings: Mapping[str, Any], topic: str, records: Iterable[Any]) -> list[RecordMetadata]:
-    """Writes records with acks=all and returns where each of them is; the first error of one is raised."""
+    """Writes records with acks=all and returns their partitions and offsets; raises the first error."""
     if isinstance(records, str | bytes | dict | tuple | NewRecord):
         raise TypeError(f"records is a list of records, and not {records!r} alone: put it into [ ]")
     rows = [_new_record(each) for each in records]
@@ -87,9 +88,10 @@ async def produce(settings: Mapping[str, Any], topic: str, records: Iterable[Any
 async def consume(
     settings: Mapping[str, Any], topic: str, count: int | None = None, *, within: float = 10.0
 ) -> list[ConsumerRecord]:
-    """The committed records of a topic from its beginning: all that are there, or `count` as soon as they are.
+    """Returns the committed records of a topic from its beginning: all that are there, or the first `count`.
 
-    TimeoutError says what was there if these do not come within so many seconds. No group is joined or changed.
+    It waits for `count` records for `within` seconds; TimeoutError says which ones were there. It neither joins nor
+    changes a group.
     """
     async with _Reader(settings, topic, within) as reader:
         if not reader.topic_exists:
@@ -115,37 +117,36 @@ async def expect(
     quiet: float = 0.0,
     in_order: bool | None = None,
 ) -> list[ConsumerRecord]:
-    """Waits until a topic holds exactly these committed records, and returns them; AssertionError says what was there
-    instead.
+    """Waits until a topic holds exactly these committed records, and returns them; AssertionError shows the difference.
 
     Each is a value, a pair of key and value, or a function of the record. A dict or a list is compared with the value
-    as JSON. Records of one partition are compared in their order, those of several in any, unless `in_order` says
-    otherwise: then they are taken by partition and offset. It fails at once when a record is there that is not
-    expected. `quiet` is for how many seconds nothing more may come.
+    as JSON. Records of one partition are compared in their order, those of several in any order, unless `in_order` says
+    otherwise: with True they are compared by partition and offset. It fails at once when a record comes that is not
+    expected. For `quiet` seconds after the last expected one no further record may come.
     """
     if isinstance(expected, str | bytes | dict | tuple) or callable(expected):
         raise TypeError(f"expected is a list of records, and not {expected!r} alone: put it into [ ]")
-    wanted = list(expected)
+    rows = list(expected)
     async with _Reader(settings, topic, within) as reader:
         ordered = in_order if in_order is not None else reader.partition_count == 1
         while True:
-            seen = RecordComparison(topic, wanted, reader.records, ordered)
+            seen = RecordComparison(topic, rows, reader.records, ordered)
             if seen.unexpected or (not seen.missing and reader.topic_exists):
                 break
             if not await reader.read_more():
-                seen = RecordComparison(topic, wanted, reader.records, ordered)
+                seen = RecordComparison(topic, rows, reader.records, ordered)
                 break
         if reader.topic_exists and not seen.missing and not seen.unexpected:
             await reader.read_to_end()
             await reader.stay(quiet)
-            seen = RecordComparison(topic, wanted, reader.records, ordered)
+            seen = RecordComparison(topic, rows, reader.records, ordered)
             if not seen.unexpected:
                 return seen.in_expected_order()
         raise AssertionError(seen.report(within, exists=reader.topic_exists))
 
 
 class _Reader:
-    """Reads the committed records of a topic from its beginning, until a time is over."""
+    """Reads the committed records of a topic from its beginning, until a deadline."""
 
     def __init__(self, settings: Mapping[str, Any], topic: str, within: float) -> None:
         self._topic = topic
@@ -190,11 +191,11 @@ class _Reader:
         await self._consumer.close()
 
     async def _find_topic(self) -> None:
-        """Waits until the topic exists; its partitions stay unknown if time is over before."""
+        """Waits until the topic exists; its partitions stay unknown if the deadline passes first."""
         while not self._partitions:
             try:
-                patience = max(self._left, _RESPONSE_S)
-                self._partitions = await self._consumer.partitions_for(self._topic, patience)
+                timeout_s = max(self._left, _RESPONSE_S)
+                self._partitions = await self._consumer.partitions_for(self._topic, timeout_s)
             except (UnknownTopicError, TimeoutError):
                 if self._left <= 0:
                     return
@@ -207,9 +208,9 @@ class _Reader:
         return self._deadline - asyncio.get_running_loop().time()
 
     async def read_more(self) -> bool:
-        """Waits for records; False if time is over or the topic does not exist.
+        """Waits for records; returns False after the deadline, or if the topic does not exist.
 
-        What is there when time is over is read all the same: a busy machine may have needed it all to connect.
+        Records that are there at the deadline are still read: a busy machine may have needed the whole time to connect.
         """
         if not self.topic_exists:
             return False
@@ -224,11 +225,11 @@ class _Reader:
         ends = await self._consumer.end_offsets(self._partitions)
         for where in self._partitions:
             while await self._consumer.position(where) < ends[where]:
-                # A transaction's marker has an offset and is no record: positions pass it all the same.
+                # A transaction's marker has an offset but is not a record: the position passes it too.
                 self._records += await self._consumer.poll(0.05)
 
     async def stay(self, seconds: float) -> None:
-        """Reads what comes in the next so many seconds, until something does."""
+        """Reads records for `seconds`, or until the first ones come."""
         if seconds > 0:
             self._records += await self._consumer.poll(seconds)
 
@@ -279,7 +280,7 @@ async def wait_until_in_sync(
     topics: Iterable[str] | None = None,
     brokers: int = 0,
 ) -> None:
-    """Waits until so many brokers are there, and every partition has a leader and all of its replicas in sync.
+    """Waits until `brokers` brokers are there, and every partition has a leader and all of its replicas in sync.
 
     TimeoutError names the brokers and partitions that are missing.
     """
@@ -294,7 +295,7 @@ async def _wait_until_in_sync(admin: Admin, within: float, topics: list[str] | N
         try:
             missing = await _missing(admin, topics, brokers)
         except KafkaError as error:
-            # A topic may go between two questions, and a broker that is killed does not respond.
+            # A topic may be deleted between two requests, and a broker that is killed does not respond.
             if not (error.retriable or isinstance(error, UnknownTopicError)):
                 raise
             missing = [str(error)]
@@ -308,7 +309,7 @@ async def _wait_until_in_sync(admin: Admin, within: float, topics: list[str] | N
 
 
 async def _missing(admin: Admin, topics: list[str] | None, brokers: int) -> list[str]:
-    """The brokers and partitions that are not as they should be, each in a few words."""
+    """Returns the brokers and partitions that are not as they should be, each in a few words."""
     found: list[str] = []
     if brokers:
         described = await admin.describe_cluster(timeout=5.0)

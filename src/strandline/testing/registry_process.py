@@ -18,7 +18,7 @@ STOP_SECONDS_MAX = 20
 
 
 class RegistryProcess:
-    """An instance of the registry beside a cluster; `.url` is what clients need. It keeps its port when it is started
+    """An instance of the registry beside a cluster. Clients need its `url`; it keeps its port when it is started
     again."""
 
     def __init__(self, bootstrap: str, log: Path, *arguments: str) -> None:
@@ -72,7 +72,7 @@ class RegistryProcess:
         self._port = self.url.rpartition(":")[2]
 
     def wait(self, seconds: float) -> int:
-        """The exit status, once it has ended by itself."""
+        """Waits until the registry has ended by itself, and returns its exit status."""
         assert self._process is not None, "the registry is not running"
         return self._process.wait(seconds)
 
@@ -81,7 +81,7 @@ class RegistryProcess:
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Ends the process as `kill -9` does."""
         self._end(signal.SIGKILL)
 
     def _end(self, number: signal.Signals) -> None:
@@ -102,7 +102,7 @@ class RegistryProcess:
 
 @contextmanager
 def running_registry(bootstrap: str, log: Path, *arguments: str) -> Iterator[RegistryProcess]:
-    """A registry beside a cluster, on a free port."""
+    """Runs a registry beside a cluster, on a free port."""
     process = RegistryProcess(bootstrap, log, *arguments)
     process.start()
     try:

@@ -134,7 +134,7 @@ class UserProgram:
         return f": {text.splitlines()[-1]}" if text else ""
 
     def kill(self) -> None:
-        """As `kill -9` does; `start` starts it again."""
+        """Ends the program as `kill -9` does; `start` starts it again."""
         self._is_wanted = False
         self._signal(signal.SIGKILL)
         if self._process is not None:
@@ -147,7 +147,7 @@ class UserProgram:
         self._signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """Asks it to end; one that does not is killed, and that is noted."""
+        """Sends SIGTERM; if the program does not end, it is killed, and a note says so."""
         self._is_wanted = False
         process = self._process
         if process is None or process.poll() is not None:
@@ -161,7 +161,7 @@ class UserProgram:
             self.kill()
 
     def close(self) -> None:
-        """Ends it, and gives back what it used."""
+        """Ends the program, and closes its files."""
         self.stop()
         reader = self._reader
         if reader is not None:
@@ -169,14 +169,14 @@ class UserProgram:
         self._errors.close()
 
     def _signal(self, number: signal.Signals) -> None:
-        """To the program and whatever it started."""
+        """Sends a signal to the program and to the processes that it has started."""
         process = self._process
         if process is not None and process.poll() is None:
             os.killpg(process.pid, number)
 
 
 def parse_line(line: bytes, at_s: float) -> Said | None:
-    """The record that a line speaks of; None for a line that is for people."""
+    """Returns the record that a line reports; None for a line that is for people."""
     if not line.lstrip().startswith(b"{"):
         return None
     try:

@@ -45,7 +45,7 @@ class Torture:
         quiet_s: float = QUIET_S,
         first_s: float = FIRST_S,
     ) -> None:
-        """`guarantee` is at-least-once or exactly-once; without it, that which `role` should keep."""
+        """`guarantee` is at-least-once or exactly-once; by default the one that the role should keep."""
         self._cluster = started
         self._command = command
         self._role = role
@@ -165,7 +165,7 @@ def _acknowledged(stage: Stage) -> int:
 
 
 def _ids_in_log(stage: Stage) -> dict[int, list[str]]:
-    """The ids of the committed records, by partition."""
+    """Returns the ids of the committed records, by partition."""
     places = [TopicPartition(stage.topic, number) for number in range(stage.partitions)]
     found: dict[int, list[str]] = {place.partition: [] for place in places}
     settings = {**stage.cluster.client_settings, "isolation.level": "read_committed"}
@@ -183,7 +183,7 @@ def _ids_in_log(stage: Stage) -> dict[int, list[str]]:
 
 
 def _id_of(value: bytes | None) -> str:
-    """A record's id: its value, or the `id` of the JSON object in it."""
+    """Returns a record's id: its value, or the `id` of the JSON object in it."""
     text = (value or b"").decode(errors="replace")
     try:
         parsed = json.loads(text)
@@ -201,7 +201,7 @@ def torture(
     quiet_s: float = QUIET_S,
     first_s: float = FIRST_S,
 ) -> Iterator[Torture]:
-    """A cluster of three nodes, on which trials of a command can be run."""
+    """Runs a cluster of three nodes, on which trials of a command can be run."""
     if role not in (CONSUMER, PRODUCER):
         raise ValueError(f"a program is a consumer or a producer, not {role!r}")
     with cluster(nodes=3, **CLUSTER_SETTINGS) as started:  # type: ignore[arg-type]

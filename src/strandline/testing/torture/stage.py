@@ -71,7 +71,7 @@ class Stage:
         self._until_created()
 
     def _until_created(self) -> None:
-        """The nodes may still be coming back from the trial before."""
+        """Creates the topic; tries again while nodes are still starting after the trial before."""
         deadline = time.monotonic() + 30
         while True:
             try:
@@ -133,7 +133,7 @@ class Stage:
         return True
 
     def hold_producer(self) -> None:
-        """Has the program's third request to write wait until `release`, so that the fault comes in its midst."""
+        """Holds the program's third Produce request until `release`, so that the fault strikes while it writes."""
         self._barriers = self.on_all("barrier", api="Produce", topic=self.topic, nth=3, times=None)
 
     @property
@@ -148,7 +148,7 @@ class Stage:
                 barrier.clear()
 
     def mark(self) -> None:
-        """The fault strikes now."""
+        """Notes that the fault strikes now."""
         if self.fault_s is None:
             self.fault_s = self.program.elapsed_s
 
@@ -192,9 +192,10 @@ class Stage:
         return self.cluster.node(info.partitions[partition].leader_id)
 
     def coordinator(self, topic: str, name: str) -> ClusterNode:
-        """The node that leads the partition of an internal topic to which a group or a transactional id belongs."""
+        """Returns the node that leads the partition of an internal topic to which a group or a transactional id
+        belongs."""
         return self.leader(topic, (java_hash(name) & 0x7FFFFFFF) % _INTERNAL_PARTITIONS)
 
     def on_all(self, kind: str, **options: Any) -> list[BrokerFault]:
-        """A fault on every node: whichever is asked."""
+        """Sets a fault on every node, because any of them may get the request."""
         return [getattr(node.faults, kind)(**options) for node in self.cluster.nodes if node.is_running]
