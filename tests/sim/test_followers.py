@@ -9,9 +9,16 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from strandline.broker.replication.replication_quota import ReplicationQuota
+from strandline.sim.wire_client import WireClient
 from strandline.sim.workloads.producer import create_topic, produce
 from strandline.sim.world import SimulatedNode, World
 from strandline.wire.api.k01_fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from strandline.wire.api.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from tests.sim import cluster, scenarios
 
 Act = Callable[[World, SimulatedNode, SimulatedNode], Awaitable[None]]
@@ -135,6 +142,31 @@ def test_a_follower_that_the_leader_holds_back_does_not_ask_without_a_pause(
         assert await requests_in(leader, 10) < 400
 
     run(act, configs={"leader.replication.throttled.replicas": "*"})
+
+
+@pytest.mark.parametrize("throttled", [True, False])
+def test_a_follower_that_catches_up_copies_at_its_throttled_rate(throttled: bool) -> None:
+    """The rate allows 1.1 MB in the window of 11 s, and each fetch brings 1 MB: the third has to wait."""
+
+    async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
+        client = await world.connect(leader)
+        for _ in range(30):
+            await produce(client, "t", 0, [b"x" * 100_000])
+        await set_broker_default(client, "follower.replication.throttled.rate", "100000")
+        begun = world.loop.time()
+        await follower.start()
+        await cluster.until(lambda: end(follower) == end(leader))
+        assert (world.loop.time() - begun > 8) == throttled
+
+    run(act, configs={"follower.replication.throttled.replicas": "*" if throttled else ""})
+
+
+async def set_broker_default(client: WireClient, key: str, value: str) -> None:
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=4, resource_name="", configs=(change,))
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+    response = await client.request(request, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == 0, response.responses[0]
 
 
 def test_a_follower_that_cannot_write_does_not_ask_without_a_pause() -> None:

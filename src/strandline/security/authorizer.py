@@ -107,21 +107,21 @@ class _Patterns:
 class AccessRights:
     """The rights of one principal from one host, compiled from one version of the rules."""
 
-    __slots__ = ("_others", "_patterns", "_remembered", "is_super_user", "version")
+    __slots__ = ("_patterns", "_remembered", "_ruled", "is_super_user", "version")
 
     def __init__(
         self,
         rules: Iterable[AclRule],
         *,
         is_super_user: bool = False,
-        others: dict[int, _Patterns] | None = None,
+        ruled: dict[int, _Patterns] | None = None,
         version: int = 0,
     ) -> None:
-        """`rules` are those for the principal and host. `others` has all resources with a rule, if resources without
-        one are open."""
+        """`rules` are those for the principal and host. `ruled` has the patterns of all rules, for anybody, if
+        resources without any rule are open; otherwise it is None."""
         self.is_super_user = is_super_user
         self.version = version
-        self._others = others
+        self._ruled = ruled
         self._remembered: dict[tuple[int, str], int] = {}
         self._patterns: dict[int, _Patterns] = {}
         for rule in rules:
@@ -146,7 +146,7 @@ class AccessRights:
     def _decide(self, kind: int, name: str) -> int:
         if self.is_super_user:
             return _ALL
-        if self._others is not None and not any(self._others.get(kind, _NO_PATTERNS).matching(name)):
+        if self._ruled is not None and not any(self._ruled.get(kind, _NO_PATTERNS).matching(name)):
             return _ALL
         allowed = denied = 0
         for bits in self._patterns.get(kind, _NO_PATTERNS).matching(name):
@@ -191,7 +191,7 @@ class Authorizer:
         self.super_users = super_users
         self._allows_unruled = allows_unruled
         self._by_principal: dict[str, list[AclRule]] = {}
-        self._others: dict[int, _Patterns] | None = None
+        self._ruled: dict[int, _Patterns] | None = None
         self._rights: dict[tuple[str, str, str], AccessRights] = {}
         self.version = -1
 
@@ -200,11 +200,11 @@ class Authorizer:
         self.version = version
         self._rights = {}
         self._by_principal = {}
-        self._others = {} if self._allows_unruled else None
+        self._ruled = {} if self._allows_unruled else None
         for rule in rules:
             self._by_principal.setdefault(rule.principal, []).append(rule)
-            if self._others is not None:
-                self._others.setdefault(rule.resource_type, _Patterns()).at(rule)
+            if self._ruled is not None:
+                self._ruled.setdefault(rule.resource_type, _Patterns()).at(rule)
 
     def rights_of(self, principal: Principal, host: str) -> AccessRights:
         key = (principal.kind, principal.name, host)
@@ -226,7 +226,7 @@ class Authorizer:
         return AccessRights(
             rules,
             is_super_user=principal in self.super_users,
-            others=self._others,
+            ruled=self._ruled,
             version=self.version,
         )
 
@@ -246,7 +246,7 @@ class Authorizer:
 
 
 def parse_super_users(text: str) -> frozenset[str]:
-    """`super.users`: principals such as User:alice, with semicolons between them. Raises ValueError."""
+    """Returns the principals of `super.users`, such as User:alice, which semicolons separate. Raises ValueError."""
     users = set()
     for part in text.split(";"):
         name = part.strip()

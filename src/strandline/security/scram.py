@@ -33,7 +33,7 @@ from strandline.security.principal import Principal, user
 
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384  # the limit for new credentials, as in Kafka
-# More iterations than that, which a server asks for, would block a client's loop for seconds.
+# The most iterations that a server may ask a client for: more would block the client's loop for seconds.
 _CLIENT_ITERATIONS_MAX: Final = 1_000_000
 HASHES: Final = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 # The numbers of the mechanisms in requests and records (KIP-554).
@@ -125,7 +125,7 @@ class ScramServer:
         if not name or not attributes["r"]:
             raise ValueError("a name or a nonce is empty")
         if authorization and _unescaped(authorization.removeprefix("a=")) != name:
-            raise ValueError("another authorization id than the name")
+            raise ValueError("the authorization id is not the name")
         self._look_up(name, is_token=attributes.get("tokenauth") == "true")
         credential = self._credential
         assert credential is not None
@@ -156,9 +156,9 @@ class ScramServer:
         attributes = _attributes(without_proof)
         # librdkafka before 2.2 sends its own part of the nonce twice; Kafka also compares only the end.
         if not attributes["r"].endswith(self._nonce):
-            raise ValueError("another nonce than ours")
+            raise ValueError("the nonce does not end with the server's part")
         if b64decode(attributes["c"], validate=True) != self._gs2.encode():
-            raise ValueError("another channel binding than at first")
+            raise ValueError("the channel binding is not that of the first message")
         authenticated = f"{self._first_bare},{self._server_first},{without_proof}".encode()
         signature = _hmac(mechanism, credential.stored_key, authenticated)
         client_key = _xor(b64decode(proof, validate=True), signature)
@@ -183,8 +183,8 @@ class ScramSecret:
     def salted(self, salt: bytes, iterations: int) -> bytes:
         last = self._salted
         if last is None or last[:2] != (salt, iterations):
-            made = salted_password(self.mechanism, self._password, salt, iterations)
-            last = self._salted = (salt, iterations, made)
+            salted = salted_password(self.mechanism, self._password, salt, iterations)
+            last = self._salted = (salt, iterations, salted)
         return last[2]
 
 

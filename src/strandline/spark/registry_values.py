@@ -1,8 +1,8 @@
 """Values of a schema registry in a DataFrame: decoded where records are read, or in a column; and encoded again.
 
-A task waits for a registry that does not respond: its absence says nothing about the records. A value that cannot be
+A task waits for a registry that does not respond, because that is no fault of the records. A value that cannot be
 decoded becomes null, with a text that begins with the kind of the reason: `unknown-schema`, `not-framed`,
-`unusable-schema` or `undecodable`.
+`unusable-schema` or `undecodable`. Pipelines make dead letters of these (`pipeline/plan/decoding.py`).
 """
 
 from __future__ import annotations

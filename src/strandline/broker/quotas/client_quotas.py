@@ -37,7 +37,7 @@ _INT32: Final = Struct(">i")
 _UNTHROTTLED: Final = bytes(4)
 _ALL_PERCENT: Final = 100.0
 _THROTTLE_MS_MAX: Final = 2**31 - 1
-_OF_CLIENTS: Final = frozenset(
+_CLIENT_QUOTAS: Final = frozenset(
     (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
 )
 
@@ -68,14 +68,15 @@ class ClientQuotas:
         self.producers = QuotaLimits(node.image, PRODUCER_BYTE_RATE, new_window)
         self.consumers = QuotaLimits(node.image, CONSUMER_BYTE_RATE, new_window)
         self.requests = QuotaLimits(node.image, REQUEST_PERCENTAGE, new_window)
-        self._places: dict[tuple[int, int], int | None] = {}
-        # False while there are no quotas of clients: then nothing here is called.
+        # Positions of `throttle_time_ms`, by API key and version.
+        self._positions: dict[tuple[int, int], int | None] = {}
+        # While this is False there are no quotas of clients, and connections do not call `throttled`.
         self.is_active = False
 
     def follow(self) -> None:
         """Takes over quotas that have changed."""
         self.is_active = any(
-            not _OF_CLIENTS.isdisjoint(quotas) for quotas in self._image.client_quotas.values()
+            not _CLIENT_QUOTAS.isdisjoint(quotas) for quotas in self._image.client_quotas.values()
         )
 
     def fetch_bytes_max(self, context: ThrottledRequest) -> int | None:
@@ -86,7 +87,8 @@ class ClientQuotas:
         return None if limit is None else max(int(limit.rate * self._width_s * (self._samples - 1)), 1)
 
     def throttled(self, context: ThrottledRequest, response: Body | None) -> Body | None:
-        """Returns the response with the time for which its client is throttled, and mutes the connection, if it is."""
+        """Counts the use of a request. If its client is over a quota, mutes the connection, and returns the response
+        with the throttle time; otherwise returns the response as it is."""
         if context.connection.is_controller_listener or not hasattr(context, "quota_client_id"):
             return response  # a request of another node, or from before there were quotas
         throttle_s = self._record(context, response)
@@ -94,34 +96,36 @@ class ClientQuotas:
             if throttle_s > 0:
                 context.connection.mute(throttle_s)
             return None
-        place = self._place(context.api_key, context.api_version)
+        position = self._position(context.api_key, context.api_version)
         head = response[0] if response else b""
-        if place is None or isinstance(head, Slice):
+        if position is None or isinstance(head, Slice):
             if throttle_s > 0:
                 context.connection.mute(throttle_s)
             return response
-        at = place if place >= 0 else len(head) + place
-        (told_ms,) = _INT32.unpack_from(head, at) if place >= 0 else (0,)
-        throttle_ms = min(max(round(throttle_s * 1000), told_ms), _THROTTLE_MS_MAX)
+        at = position if position >= 0 else len(head) + position
+        # A forwarded response may have the controller's throttle time already.
+        (present_ms,) = _INT32.unpack_from(head, at) if position >= 0 else (0,)
+        throttle_ms = min(max(round(throttle_s * 1000), present_ms), _THROTTLE_MS_MAX)
         if throttle_ms <= 0:
             return response
         context.connection.mute(throttle_ms / 1000)
-        if bytes(head[at : at + 4]) != _UNTHROTTLED and place < 0:
-            return response  # tagged fields stand at the end: it is muted without the time
+        if bytes(head[at : at + 4]) != _UNTHROTTLED and position < 0:
+            return response  # tagged fields follow, so these four bytes are not the throttle time
         patched = bytearray(head)
         _INT32.pack_into(patched, at, throttle_ms)
         return (patched, *response[1:])
 
     def _record(self, context: ThrottledRequest, response: Body | None) -> float:
-        """Counts the use of a request; returns how long its client is to be throttled."""
+        """Counts the use of a request, and returns the seconds for which its client is to be throttled."""
         user, client_id, key = context.connection.principal.name, context.quota_client_id, context.api_key
         now = self._clock.monotonic()
         throttle_s = 0.0
         if key == _PRODUCE:
             throttle_s = _used(self.producers.of(user, client_id), len(context.body), now)
         elif key == _FETCH:
-            if context.times.followers is None:
-                return 0.0  # these are requests of followers
+            is_from_follower = context.times.followers is None  # its times are those of FetchFollower
+            if is_from_follower:
+                return 0.0
             if response is not None:
                 throttle_s = _used(self.consumers.of(user, client_id), _size_of(response), now)
         if response is None or self._is_exempt(key):
@@ -134,11 +138,10 @@ class ClientQuotas:
         requirement = self._requirements.get(api_key)
         return requirement is not None and requirement.operation == AclOperation.CLUSTER_ACTION
 
-    def _place(self, api_key: int, version: int) -> int | None:
-        """Returns the position of `throttle_time_ms` in a response, from the end if negative; None if there is none."""
-        if (api_key, version) not in self._places:
-            self._places[api_key, version] = throttle_time_place(api_key, version)
-        return self._places[api_key, version]
+    def _position(self, api_key: int, version: int) -> int | None:
+        if (api_key, version) not in self._positions:
+            self._positions[api_key, version] = throttle_time_position(api_key, version)
+        return self._positions[api_key, version]
 
 
 def _used(limit: QuotaLimit[RateWindow] | None, value: float, now: float) -> float:
@@ -155,8 +158,9 @@ def _size_of(response: Body) -> int:
     return sum(part.size if isinstance(part, Slice) else len(part) for part in response)
 
 
-def throttle_time_place(api_key: int, version: int) -> int | None:
-    """Returns the position of `throttle_time_ms` in the bytes of a response, if it does not depend on its contents."""
+def throttle_time_position(api_key: int, version: int) -> int | None:
+    """Returns the position of `throttle_time_ms` in the bytes of a response, from the end if negative; None if the
+    response has none, or if the position depends on its contents."""
     known = API_INDEX[api_key]
     module = import_module(f"strandline.wire.api.{known.module}")
     cls = getattr(module, f"{known.name}Response")
@@ -166,8 +170,8 @@ def throttle_time_place(api_key: int, version: int) -> int | None:
         return None
     number = names.index("throttle_time_ms")
     if all(field.type.size for field in fields[:number]):
-        place: int = sum(field.type.size for field in fields[:number])
-        return place
+        position: int = sum(field.type.size for field in fields[:number])
+        return position
     # Among the APIs with tagged fields after it, only Produce has such fields, with some errors.
     has_tagged = any(version in field.tagged for field in cls.FIELDS)
     if number == len(fields) - 1 and (not has_tagged or api_key == _PRODUCE):

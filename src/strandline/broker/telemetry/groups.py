@@ -1,4 +1,6 @@
-"""Metrics of groups, by the names of kafka_exporter and kafka-lag-exporter, and of Kafka's group coordinator."""
+"""Metrics of groups under the names of kafka_exporter (`kafka_consumergroup_lag`), of kafka-lag-exporter
+(`kafka_consumergroup_group_lag`) and of Kafka's group coordinator. `cli/metrics/rules.yml` has alerts on them.
+"""
 
 from __future__ import annotations
 
@@ -161,8 +163,8 @@ class GroupCollector:
     def _of_partitions(self, rows: list[GroupRow]) -> Families:
         offsets: list[Sample] = []
         lags: list[Sample] = []
-        their_lags: list[Sample] = []
-        their_offsets: list[Sample] = []
+        group_lags: list[Sample] = []
+        group_offsets: list[Sample] = []
         seconds: list[Sample] = []
         rows.reverse()
         while rows:
@@ -183,21 +185,21 @@ class GroupCollector:
                     f'{{cluster_name="{self._cluster}",group="{group}",topic="{topic}",partition="{each.partition}",'
                     f'member_host="{who[0]}",consumer_id="{escaped(who[1])}",client_id="{escaped(who[2])}"}}'
                 )
-                their_lags.append((key, each.seen.lag))
-                their_offsets.append((key, each.seen.offset))
+                group_lags.append((key, each.seen.lag))
+                group_offsets.append((key, each.seen.offset))
                 if each.lag_s is not None:
                     seconds.append((key, each.lag_s))
             yield None
         for name, help_, samples in (
             ("kafka_consumergroup_lag", "Records that the group has still to read.", lags),
             ("kafka_consumergroup_current_offset", "The offset that the group has committed.", offsets),
-            ("kafka_consumergroup_group_lag", "Records that the group has still to read.", their_lags),
+            ("kafka_consumergroup_group_lag", "Records that the group has still to read.", group_lags),
             (
                 "kafka_consumergroup_group_lag_seconds",
                 "How long ago the oldest record was written that the group has still to read.",
                 seconds,
             ),
-            ("kafka_consumergroup_group_offset", "The offset that the group has committed.", their_offsets),
+            ("kafka_consumergroup_group_offset", "The offset that the group has committed.", group_offsets),
         ):
             yield Family(name, GAUGE, help_, samples, PER_PARTITION)
             yield None

@@ -30,7 +30,8 @@ from strandline.wire.api.k02_list_offsets import (
     ListOffsetsTopic,
 )
 
-_AT_ONCE: Final = 100
+# Other work may run after so many partitions.
+_ROWS_AT_ONCE: Final = 100
 # The number of record times that are remembered: a lagging partition has one while its offset stays, and each needs a
 # read.
 _RECORD_TIMES_MAX: Final = 100_000
@@ -72,7 +73,8 @@ class LagMonitor:
         self._replicas = replicas
         self._clients = BrokerClients(node, "lag")
         self._seen: dict[str, dict[TopicPartition, PartitionLag]] = {}
-        self._remote_ends: dict[TopicPartition, EndOffsets] = {}
+        # Of partitions without a copy here: earlier end offsets, and the last one.
+        self._remote_history: dict[TopicPartition, EndOffsets] = {}
         self._remote_end: dict[TopicPartition, int] = {}
         # The time of the record that a group reads next, by its offset.
         self._record_times: dict[tuple[TopicPartition, int], int] = {}
@@ -87,8 +89,8 @@ class LagMonitor:
     # Sampling
 
     async def sample(self) -> None:
-        """Takes a sample of every group, and forgets those that are gone or have another coordinator. This is a
-        periodic job."""
+        """Takes a sample of every group, as a periodic job. Groups that are gone or have another coordinator are
+        forgotten."""
         await self._find_ends()
         names: set[str] = set()
         for number, row in enumerate(self.rows()):
@@ -111,7 +113,7 @@ class LagMonitor:
             await asyncio.sleep(0)
         elsewhere: dict[int, list[TopicPartition]] = {}
         for number, partition in enumerate(tracked):
-            if number % _AT_ONCE == 0:
+            if number % _ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)
             known = self._node.image.topics.get(partition.topic)
             state = None if known is None else known.partitions.get(partition.partition)
@@ -126,7 +128,7 @@ class LagMonitor:
                     continue  # the log is offline or was just deleted
         for partition in [each for each in self._remote_end if each not in tracked]:
             del self._remote_end[partition]
-            self._remote_ends.pop(partition, None)
+            self._remote_history.pop(partition, None)
         for leader, remote in sorted(elsewhere.items()):
             if leader >= 0:
                 await self._ask(leader, remote)
@@ -158,7 +160,7 @@ class LagMonitor:
                 if each.error_code == 0:
                     partition = TopicPartition(topic.name, each.partition_index)
                     self._remote_end[partition] = each.offset
-                    self._remote_ends.setdefault(partition, EndOffsets()).see(each.offset, now_ms)
+                    self._remote_history.setdefault(partition, EndOffsets()).see(each.offset, now_ms)
 
     # Reading
 
@@ -171,7 +173,7 @@ class LagMonitor:
                 if row is not None:
                     count += len(row.partitions) + 1
                     yield row
-                if count >= _AT_ONCE:
+                if count >= _ROWS_AT_ONCE:
                     count = 0
                     yield None
 
@@ -214,7 +216,7 @@ class LagMonitor:
             return 0.0
         replica = self._replicas.get(*partition)
         if replica is None:
-            known = self._remote_ends.get(partition)
+            known = self._remote_history.get(partition)
             return None if known is None else known.lag_s(offset.offset, now_ms)
         written_ms = self._record_time(replica, offset.offset)
         return None if written_ms is None else max(now_ms - written_ms, 0) / 1000

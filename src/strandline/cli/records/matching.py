@@ -1,4 +1,8 @@
-"""`--grep`: selects the records that are printed."""
+"""Selects the records that `strandline consume` prints: `--grep`, `--grep-key`, `--grep-value`, `--grep-header`.
+
+`matcher_of` decides for each record. Before that, `batch_filter_of` passes over whole batches in which no record can
+match, without decoding them.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,10 @@ if TYPE_CHECKING:
 
 Matcher = Callable[[list["ConsumerRecord"]], list["ConsumerRecord"]]
 _SPECIAL = frozenset(".^$*+?{}[]\\|()")
-_UNCLEAR = frozenset("{}[]\\|()")
+# A pattern with one of these may match without containing any fixed text.
+_ALTERNATIVES = frozenset("{}[]\\|()")
 _ESCAPED = frozenset(b"\\.+*?()|[]{}^$-&~# ")
-# After this number of batches it is decided whether looking through batches saves time.
+# The number of batches that are searched before it is decided whether searching saves time.
 _TRIALS = 32
 
 
@@ -81,21 +86,21 @@ def _escaped(part: bytes) -> bytes:
     return b"".join(b"\\" + bytes((byte,)) if byte in _ESCAPED else bytes((byte,)) for byte in part)
 
 
-def _while_it_pays(is_wanted: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
-    """Returns the same function. After it has accepted most batches, it accepts all: then decoding them directly is
-    faster."""
+def _while_it_pays(can_match: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    """Returns a function that calls `can_match` until most batches were accepted. Then it accepts all, because decoding
+    them directly is faster."""
     passed = refused = 0
 
-    def judged(body: bytes) -> bool:
+    def counted(body: bytes) -> bool:
         nonlocal passed, refused
         if passed > _TRIALS + 4 * refused:
             return True
-        found = is_wanted(body)
+        found = can_match(body)
         passed += found
         refused += not found
         return found
 
-    return judged
+    return counted
 
 
 def _required(pattern: str) -> list[bytes]:
@@ -104,7 +109,7 @@ def _required(pattern: str) -> list[bytes]:
 
     A header is matched as KEY=VALUE, and its two sides lie apart in a batch: texts are cut at the sign.
     """
-    if _UNCLEAR.intersection(pattern):
+    if _ALTERNATIVES.intersection(pattern):
         return []
     found = []
     for run in re.split(r"[.^$+]|.[*?]", pattern, flags=re.DOTALL):

@@ -29,14 +29,16 @@ from strandline.wire.schema import Message, Request
 _INT32: Final = Struct(">i")
 _FRAME: Final = Struct(">ii")
 
+# Has the broker's own handler apply a request.
 Apply = Callable[[RequestContext], Handled]
-# Called with a response, and with what takes the response that is to be sent.
+# Sends a response; None sends nothing.
 Done = Callable[[Body | None], None]
+# Gets the response of the handler, and calls `Done` with the response to send, now or later.
 Effect = Callable[[Body | None, Done], None]
 
 
 def strike(fault: RequestFault, context: RequestContext, apply: Apply, services: Services) -> Handled:
-    """Does to a request what the fault says; the result is that of a handler."""
+    """Applies a fault to a request, and returns what a handler returns."""
     rule, connection = fault.rule, cast(ClientConnection, context.connection)
     match rule.kind:
         case "error":
@@ -66,8 +68,8 @@ def strike(fault: RequestFault, context: RequestContext, apply: Apply, services:
 # After a request is applied
 
 
-class _LaterEffect(PendingResponse):
-    """A response that passes through an effect when it is known."""
+class _PendingEffect(PendingResponse):
+    """A response that is not known yet, and that an effect gets when it is."""
 
     __slots__ = ("_effect", "connection", "inner", "is_done")
 
@@ -76,10 +78,11 @@ class _LaterEffect(PendingResponse):
         self._effect = effect
         self.inner: PendingResponse | None = None
         self.is_done = False
-        self.connection = self  # the inner response takes this one for its request
+        # The inner response is given this object as its request, and calls `request.connection.completed`.
+        self.connection = self
 
     def completed(self, request: object, body: Body) -> None:
-        """The inner response is known."""
+        """Takes the inner response, which is known now."""
         self.inner = None
         self._effect(body, self.finish)
 
@@ -104,7 +107,7 @@ async def _after_awaited(work: Coroutine[Any, Any, Finished], effect: Effect) ->
 
 
 def _after_finished(finished: Finished, effect: Effect) -> Finished:
-    later = _LaterEffect(effect)
+    later = _PendingEffect(effect)
     if isinstance(finished, PendingResponse):
         if finished.body is None:
             later.inner = finished
@@ -116,7 +119,7 @@ def _after_finished(finished: Finished, effect: Effect) -> Finished:
 
 
 def _in_memory(body: Body | None) -> Body | None:
-    """A response that can wait: regions of files are read, which may be gone later."""
+    """Returns a response that can wait: it is read from files, which may be deleted later."""
     if body is None:
         return None
     return (b"".join(read_whole(part) if type(part) is Slice else bytes(part) for part in body),)  # type: ignore[arg-type]
@@ -126,7 +129,7 @@ def _in_memory(body: Body | None) -> Body | None:
 
 
 def _detached(context: RequestContext) -> RequestContext:
-    """A request whose bytes stay when the connection reads on."""
+    """Returns the request with its own copy of its bytes, which stays when the connection reads on."""
     context.body = memoryview(bytes(context.body))
     return context
 
@@ -157,11 +160,11 @@ def _barrier(fault: RequestFault, context: RequestContext, apply: Apply) -> Hand
     if fault.rule.applied:
 
         def hold(body: Body | None, done: Done) -> None:
-            kept = _in_memory(body)
+            copied = _in_memory(body)
             if fault.is_released:
-                done(kept)
+                done(copied)
             else:
-                fault.held[number] = lambda: done(kept)
+                fault.held[number] = lambda: done(copied)
 
         return _after(apply(context), hold)
 
@@ -176,7 +179,7 @@ def _barrier(fault: RequestFault, context: RequestContext, apply: Apply) -> Hand
 
 
 def _throttled(rule: FaultRule, context: RequestContext, body: Body | None) -> Body | None:
-    """The response with a throttle time; the connection is not read for as long (KIP-219)."""
+    """Returns the response with a throttle time, and mutes the connection for that time (KIP-219)."""
     context.connection.mute(rule.milliseconds / 1000)
     if not body:
         return body
@@ -245,7 +248,7 @@ def _error(rule: FaultRule, context: RequestContext, apply: Apply, services: Ser
 
 
 def _reduced(context: RequestContext, request: Request) -> RequestContext:
-    """The same request with another message."""
+    """Returns the same request with another message."""
     head = bytes(context.body[: context.position])
     whole = memoryview(head + encode(request, context.api_version))
     return RequestContext(
@@ -280,7 +283,8 @@ def _refuse_topics(response: MetadataResponse, rule: FaultRule) -> None:
 
 
 def _fetch_error(rule: FaultRule, context: RequestContext, services: Services) -> Handled:
-    """The session goes on, so that the client and the broker agree about it; the partitions have the error."""
+    """Returns a Fetch response whose partitions have the error. The session goes on, so that client and broker agree
+    about it."""
     request = decode(FetchRequest, context.api_version, context.body, context.position)
     try:
         fetch = services.fetch_sessions.begin(request, context.api_version, services.clock.monotonic())

@@ -1,9 +1,9 @@
 """Faults in requests: between a node's connections and its handlers.
 
-1. Without a fault nothing of this is in the way: `Dispatch.intercept` puts it there with the first one and takes it out
-   after the last.
-2. A request is struck by the first fault, in the order in which they were set, that matches it and is due. Others that
-   match have seen it.
+1. `Dispatch.intercept` puts this between them with the first fault, and removes it after the last: without faults it
+   costs nothing.
+2. A request is struck by the first fault, in the order in which they were set, that matches it and is due. Later
+   faults that match count it as seen. `effects.py` has the effect of each kind of fault.
 3. Faults strike requests of clients. Those of other nodes are struck only by faults that say so.
 4. A dropped request or response leaves its connection open and silent: TCP cannot lose one and deliver the next. The
    connection ends when the client gives it up, or when the fault is cleared.
@@ -45,7 +45,7 @@ class RequestFaults:
         self._services = services
         self._handle = dispatch.handle
         self._faults: dict[int, RequestFault] = {}
-        self._ended: dict[int, RequestFault] = {}  # cleared ones, of which a test may still ask
+        self._ended: dict[int, RequestFault] = {}  # cleared ones, whose status a test may still ask for
         self._next_id = 1
 
     def add(self, rule: FaultRule) -> RequestFault:
@@ -62,11 +62,11 @@ class RequestFaults:
         return found
 
     def all(self) -> list[RequestFault]:
-        """Those that are set."""
+        """Returns the faults that are set."""
         return list(self._faults.values())
 
     def release(self, fault_id: int) -> None:
-        """Lets the requests at a barrier go on, and those that come later pass."""
+        """Lets the requests at a barrier go on, and later ones pass."""
         fault = self.find(fault_id)
         fault.is_released = True
         held = list(fault.held.values())
@@ -75,7 +75,7 @@ class RequestFaults:
             go_on()
 
     def clear(self, fault_id: int) -> RequestFault:
-        """Takes a fault away. What it holds goes on, connections that it silenced end."""
+        """Removes a fault. Requests that it holds go on, connections that it silenced end."""
         fault = self.find(fault_id)
         if not fault.is_cleared:
             fault.is_cleared = True
@@ -122,7 +122,7 @@ class RequestFaults:
             return False
         if rule.connection is not None and rule.connection != context.connection.peer_address:
             return False
-        if rule.from_nodes != _is_node_s(context, request):
+        if rule.from_nodes != _is_from_node(context, request):
             return False
         if rule.topic is not None or rule.partition is not None:
             partitions = self._partitions(context, request.message)
@@ -166,7 +166,7 @@ def _is_in(rule: FaultRule, topic: str | None, partitions: list[int] | None) -> 
     return rule.partition is None or partitions is None or rule.partition in partitions
 
 
-def _is_node_s(context: RequestContext, request: _Decoded) -> bool:
+def _is_from_node(context: RequestContext, request: _Decoded) -> bool:
     """True for a request of another node, or of this one to itself."""
     if context.connection.is_controller_listener or context.api_key == _WRITE_TXN_MARKERS:
         return True

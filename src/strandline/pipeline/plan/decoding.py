@@ -25,8 +25,9 @@ from strandline.spark.registry_values import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-AVRO_DECODED: Final = "_decoded"
-AVRO_ERROR: Final = "_decode_error"
+# The columns of the decoders of Avro and of registry values.
+_DECODED: Final = "_decoded"
+_DECODE_ERROR: Final = "_decode_error"
 # Fields of the JSON text into which a value is put before Spark reads it.
 _VALUES: Final = "values_of_the_record"
 _END: Final = "end_of_the_record"
@@ -34,7 +35,8 @@ _NO_AVRO: Final = "the value is not Avro of the schema: "
 
 
 def decode_records(records: DataFrame, source: Source, *, waits: bool = True) -> DataFrame:
-    """Returns the rows of a source, from its records. Without `waits` a schema registry that is away is an error."""
+    """Returns the rows of a source, from its records. Without `waits` an unavailable schema registry is
+    an error; otherwise it is waited for."""
     from pyspark.sql import functions as f
 
     if source.tombstones == "drop":
@@ -45,8 +47,8 @@ def decode_records(records: DataFrame, source: Source, *, waits: bool = True) ->
     match "registry" if source.decode.registry is not None else source.decode.format:
         case "registry":
             records = _from_registry(records, source, waits)
-            columns = [f.col(f"{AVRO_DECODED}.*")]
-            failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.col(AVRO_ERROR)))
+            columns = [f.col(f"{_DECODED}.*")]
+            failures.append(_failed(f.col(_DECODE_ERROR).isNotNull(), f.col(_DECODE_ERROR)))
         case "json":
             # The generator in between has the value read once. Without it Spark would copy the expression into each
             # filter that uses it, and would read the value again for each rule and each required field.
@@ -64,7 +66,9 @@ def decode_records(records: DataFrame, source: Source, *, waits: bool = True) ->
             failures += _missing(source, "_decoded")
         case "avro":
             records, columns = _from_avro(records, source)
-            failures.append(_failed(f.col(AVRO_ERROR).isNotNull(), f.concat(f.lit(_NO_AVRO), AVRO_ERROR)))
+            failures.append(
+                _failed(f.col(_DECODE_ERROR).isNotNull(), f.concat(f.lit(_NO_AVRO), _DECODE_ERROR))
+            )
         case "csv":
             columns = _fields(source, FIELDS)
             failures.append(_failed(f.col(CORRUPT).isNotNull(), "the line is not CSV that fits the schema"))
@@ -103,22 +107,22 @@ def _from_json(source: Source) -> Column:
 def _from_avro(records: DataFrame, source: Source) -> tuple[DataFrame, list[Column]]:
     """Decodes Avro values. The values of a stream were decoded by the source already."""
     assert source.decode.avro is not None
-    if AVRO_DECODED not in records.columns:
+    if _DECODED not in records.columns:
         rows = records.withColumn("_found", decode_avro("_value", source.decode.avro))
-        records = rows.select(*ORIGIN, *avro_columns("_found."))
-    return records, _fields(source, AVRO_DECODED)
+        records = rows.select(*ORIGIN, *decoded_columns("_found."))
+    return records, _fields(source, _DECODED)
 
 
 def _from_registry(records: DataFrame, source: Source, waits: bool) -> DataFrame:
     """Decodes values of a schema registry. The values of a stream were decoded by the source already."""
     use = source.decode.registry
     assert use is not None
-    if AVRO_DECODED in records.columns:
+    if _DECODED in records.columns:
         return records
     rows = records.withColumn(
         "_found", decode_column("_value", "_headers", registry_reader(use, waits=waits))
     )
-    return rows.select(*ORIGIN, *avro_columns("_found."))
+    return rows.select(*ORIGIN, *decoded_columns("_found."))
 
 
 def registry_reader(use: RegistryUse, *, waits: bool = True) -> RegistryValues:
@@ -127,11 +131,11 @@ def registry_reader(use: RegistryUse, *, waits: bool = True) -> RegistryValues:
     return resolve_reader(use.settings, subject=use.subject, schema=schema, message=use.message, waits=waits)
 
 
-def avro_columns(prefix: str = "") -> list[Column]:
-    """Returns the columns of the Avro decoder, under the names that they have here."""
+def decoded_columns(prefix: str = "") -> list[Column]:
+    """Returns the columns of a decoder of the Spark source, under the names that they have here."""
     from pyspark.sql import functions as f
 
-    names = {DECODED: AVRO_DECODED, ERROR: AVRO_ERROR}
+    names = {DECODED: _DECODED, ERROR: _DECODE_ERROR}
     return [f.col(f"{prefix}{name}").alias(ours) for name, ours in names.items()]
 
 

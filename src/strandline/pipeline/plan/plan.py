@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.pipeline.plan.dead_letters import FAILURE, OUTPUT, dead_letter_records, failure
 from strandline.pipeline.plan.decoder_options import check_options, time_pattern_mistakes
-from strandline.pipeline.plan.decoding import avro_columns, decode_records, registry_reader
+from strandline.pipeline.plan.decoding import decode_records, decoded_columns, registry_reader
 from strandline.pipeline.plan.encoding import encoded_rows
 from strandline.pipeline.plan.files import file_rows
 from strandline.pipeline.plan.retries import (
@@ -212,7 +212,7 @@ class PipelinePlan:
             options = {**options, **source.decode.registry.options()}
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
-            return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
+            return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *decoded_columns())
         if source.decode.avro is None:
             self._session.dataSource.register(_TopicSource)
             rows = self._session.readStream.format(_TopicSource.name()).options(**options).load()
@@ -222,7 +222,7 @@ class PipelinePlan:
         self._session.dataSource.register(_AvroSource)
         options = {**options, AVRO_OPTION: source.decode.avro.to_json()}
         rows = self._session.readStream.format(_AvroSource.name()).options(**options).load()
-        return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *avro_columns())
+        return rows.select(*map(f.expr, _ORIGIN_COLUMNS), *decoded_columns())
 
     def _transform(self, transform: Transform) -> DataFrame:
         if transform.sql is not None:

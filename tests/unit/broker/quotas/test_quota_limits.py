@@ -6,7 +6,7 @@ import pytest
 
 from strandline.base.quota_windows import RateWindow
 from strandline.broker.api.table import TABLE
-from strandline.broker.quotas.client_quotas import throttle_time_place
+from strandline.broker.quotas.client_quotas import throttle_time_position
 from strandline.broker.quotas.limits import QuotaLimits
 from strandline.controller.image import ClusterImage
 from strandline.wire.records.metadata import ClientQuotaRecord, QuotaEntity
@@ -90,4 +90,4 @@ def test_every_response_that_can_tell_of_it_has_a_place_for_it(row: object) -> N
     # ApiVersions has it after its list; these are muted without being told, as are those without the field.
     without = {17, 18, 27, 36, 52, 53, 54, 55, 58}
     key, version = row.key, row.version_max  # type: ignore[attr-defined]
-    assert (throttle_time_place(key, version) is None) == (key in without)
+    assert (throttle_time_position(key, version) is None) == (key in without)
