@@ -12,14 +12,14 @@ ConfigValue = str | int | float | bool | None
 
 
 def listed(values: Iterable[T], what: str) -> list[T]:
-    """The values as a list. A single text is refused: its letters would be taken for names."""
+    """Returns the values as a list. A single text is refused, because its letters would be taken for names."""
     if isinstance(values, str | bytes):
         raise TypeError(f"{what} must be a list, not the text {values!r}: write [{values!r}]")
     return list(values)
 
 
 def config_text(name: str, value: ConfigValue) -> str | None:
-    """A setting's value as Kafka wants it: text."""
+    """Returns a setting's value as text, as Kafka wants it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -30,5 +30,5 @@ def config_text(name: str, value: ConfigValue) -> str | None:
 
 
 def config_texts(configs: Mapping[str, ConfigValue]) -> dict[str, str | None]:
-    """The settings with their values as text."""
+    """Returns the settings with their values as text."""
     return {name: config_text(name, value) for name, value in configs.items()}

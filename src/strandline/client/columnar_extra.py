@@ -9,7 +9,7 @@ _PACKAGES: Final = ("numba", "numpy", "pyarrow", "zstandard")
 
 
 def columnar_module(name: str) -> Any:
-    """The module of this name; ModuleNotFoundError with the command that installs what it needs."""
+    """Imports the module of this name. Its ModuleNotFoundError has the command that installs the missing package."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

@@ -283,13 +283,13 @@ _ADVICE: Final[dict[int, str]] = {
     "transaction.max.timeout.ms",
     ErrorCode.TRANSACTION_ABORTABLE: "abort the transaction and begin it again",
     ErrorCode.OFFSET_OUT_OF_RANGE: "seek to an offset within the log, or set auto.offset.reset",
-    ErrorCode.ILLEGAL_GENERATION: "poll again: the group has rebalanced and will assign partitions anew",
+    ErrorCode.ILLEGAL_GENERATION: "poll again: the group has rebalanced and will assign partitions again",
     ErrorCode.REBALANCE_IN_PROGRESS: "poll again: the group is rebalancing",
-    ErrorCode.UNKNOWN_MEMBER_ID: "poll again: the member was removed from its group and must join anew",
+    ErrorCode.UNKNOWN_MEMBER_ID: "poll again: the member was removed from its group and must join again",
     ErrorCode.FENCED_INSTANCE_ID: "close this consumer; only one may use a group.instance.id at a time",
 }
 
 
 def error_for(code: int, message: str | None = "", records: tuple[tuple[int, str], ...] = ()) -> KafkaError:
-    """The error that stands for a code in a response."""
+    """Returns the error that stands for a code in a response."""
     return _CLASSES.get(code, KafkaError)(code, message or "", records)

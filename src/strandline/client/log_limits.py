@@ -1,7 +1,7 @@
 """Lines of the client's log that repeat themselves: the first at once, then one in half a minute.
 
-A client logs through `logging`, under `strandline.client`. What an application must know comes as a warning, which
-Python shows even where nobody configured logging; the course of things comes as info.
+A client logs through `logging`, under `strandline.client`. News that an application must hear is a
+warning, which Python shows even where nobody configured logging; the normal course is logged as info.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 logger: Final = logging.getLogger("strandline.client.interceptors")
-# How long the same thing is not told again.
+# After a line, others about the same thing are left out for this long.
 QUIET_SECONDS: Final = 30.0
 _KEYS_MAX: Final = 1000
 
@@ -25,7 +25,7 @@ class RareLines:
         self._told_at: dict[Hashable, float] = {}
 
     def is_due(self, key: Hashable) -> bool:
-        """True if nothing was told of this for a while; it counts as told from now on."""
+        """Returns True if no line about this was logged in the last QUIET_SECONDS, and notes that one is logged now."""
         now = self._now()
         told_at = self._told_at.get(key)
         if told_at is not None and now - told_at < QUIET_SECONDS:
@@ -36,12 +36,12 @@ class RareLines:
         return True
 
     def forget(self, key: Hashable) -> None:
-        """Has the next line about this told at once: it was well in between."""
+        """Has the next line about this logged at once, because all was well in between."""
         self._told_at.pop(key, None)
 
 
 class InterceptorFailures:
-    """Counts what an application's interceptors raise. The first one is told with its trace."""
+    """Counts the errors that an application's interceptors raise. The first one is logged with its traceback."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -35,12 +35,12 @@ class ClientWorld:
 
 
 def real_world() -> ClientWorld:
-    """The sockets, clocks and threads of this machine, for the running loop."""
+    """Returns the sockets, clocks and threads of this machine, for the running loop."""
     world = import_module(_REAL_WORLD).client_world()
     assert isinstance(world, ClientWorld)
     return world
 
 
 def loop_thread() -> Any:
-    """The thread with a loop of its own on which blocking clients of this process run."""
+    """Returns the thread with a loop of its own on which blocking clients of this process run."""
     return import_module(_LOOP_THREAD).loop_thread()

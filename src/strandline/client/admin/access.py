@@ -81,7 +81,7 @@ class AccessAdmin(AdminBase):
     async def describe_acls(
         self, wanted: AclFilter | None = None, *, timeout: float | None = None
     ) -> list[Acl]:
-        """The rules that match a filter, or all."""
+        """Returns the rules that match a filter, or all."""
         deadline = self._deadline(timeout)
         acl_filter = wanted or AclFilter()
         request = DescribeAclsRequest(
@@ -187,7 +187,7 @@ class AccessAdmin(AdminBase):
     async def describe_client_quotas(
         self, entity_types: Iterable[str] = (), *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """The quotas by entity, of those that have all of the given types."""
+        """Returns the quotas by entity, of those that have all of the given types."""
         deadline = self._deadline(timeout)
         request = DescribeClientQuotasRequest(
             components=tuple(
@@ -245,7 +245,7 @@ class AccessAdmin(AdminBase):
     async def describe_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
-        """The SCRAM credentials of these users, or of all."""
+        """Returns the SCRAM credentials of these users, or of all."""
         deadline = self._deadline(timeout)
         names = None if users is None else tuple(UserName(name=name) for name in users)
 

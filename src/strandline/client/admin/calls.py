@@ -71,7 +71,8 @@ class PartialFailureError(KafkaError):
 
 
 def results_or_raise(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
-    """The results, if none is an error."""
+    """Returns the results if none is an error; otherwise raises the one error, or PartialFailureError with the
+    results."""
     errors = {item: result for item, result in results.items() if isinstance(result, KafkaError)}
     successes: dict[K, V] = {
         item: result for item, result in results.items() if not isinstance(result, KafkaError)
@@ -87,7 +88,7 @@ def results_or_raise(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
 
 
 def error_from(code: int, message: str | None, what: str) -> KafkaError | None:
-    """The error of a code in a response; None if it is no error."""
+    """Returns the error of a code in a response, or None if it is no error."""
     return None if code == ErrorCode.NONE else error_for(code, f"{what}: {message}" if message else what)
 
 
@@ -141,7 +142,7 @@ class AdminBase:
             raise
 
     async def close(self) -> None:
-        """Disconnects; twice is fine."""
+        """Disconnects; it may be called again."""
         if self._started_cluster is not None and not self._is_closed:
             self._is_closed = True
             await self._started_cluster.close()
@@ -163,12 +164,12 @@ class AdminBase:
         return self._cluster.now() + seconds
 
     def _timeout_ms(self, deadline: float) -> int:
-        """The time that is left for the broker to do it in, without a little for the way there and back."""
+        """Returns how long the broker may take: the time that is left, less a tenth for the way there and back."""
         left = min(deadline - self._cluster.now(), self.config.seconds("request.timeout.ms"))
         return max(1, int(left * 1000 * 0.9))
 
     async def _retry(self, attempt: Callable[[], Awaitable[T]], deadline: float) -> T:
-        """The result of `attempt`, which is repeated while its error is retriable."""
+        """Returns the result of `attempt`, which is repeated while its error is retriable."""
         pause = self._cluster.backoff()
         while True:
             try:
@@ -191,8 +192,8 @@ class AdminBase:
         return await self._call(await self._cluster.least_loaded_connection(), request, cls, deadline)
 
     async def _call_controller(self, request: Request, cls: type[R], deadline: float) -> R:
-        """The response of the node that metadata names as controller: brokers forward such requests to the active
-        one."""
+        """Returns the response of the node that metadata names as controller: brokers forward such requests to the
+        active one."""
         cluster = self._cluster
         if cluster.metadata.controller_id in cluster.metadata.nodes:
             return await self._call(
@@ -212,7 +213,7 @@ class AdminBase:
     async def _retry_with_coordinator(
         self, key: str, attempt: Callable[[], Awaitable[T]], deadline: float, *, kind: int = GROUP
     ) -> T:
-        """The same as `_retry`, with the coordinator looked up again when it has moved."""
+        """Does the same as `_retry`, and looks the coordinator up again when it has moved."""
 
         async def once() -> T:
             try:
@@ -227,7 +228,7 @@ class AdminBase:
     async def _retry_while_known(
         self, node_id: int, attempt: Callable[[], Awaitable[T]], deadline: float
     ) -> T | None:
-        """The same as `_retry`, for one broker of all: None if it has left the cluster meanwhile."""
+        """Does the same as `_retry` for one broker of all; returns None if it has left the cluster meanwhile."""
 
         async def once() -> T | None:
             try:
@@ -240,7 +241,7 @@ class AdminBase:
         return await self._retry(once, deadline)
 
     async def _is_live(self, node_id: int, deadline: float) -> bool:
-        """False if the controllers count the broker among those that are away. Metadata names it a little longer."""
+        """Returns False if the controllers count the broker as away. Metadata names such a broker a little longer."""
         request = DescribeClusterRequest(include_cluster_authorized_operations=False)
         try:
             response = await self._call_any_broker(request, DescribeClusterResponse, deadline)
@@ -249,7 +250,7 @@ class AdminBase:
         return node_id in {each.broker_id for each in response.brokers}
 
     def brokers(self) -> tuple[Node, ...]:
-        """The brokers that the last metadata named, by id."""
+        """Returns the brokers that the last metadata named, by id."""
         return tuple(self._cluster.metadata.nodes[node_id] for node_id in self._nodes())
 
     def _nodes(self) -> list[int]:
@@ -258,7 +259,7 @@ class AdminBase:
     async def _leaders(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[int, list[TopicPartition]]:
-        """The partitions by the node that leads them; raises if one is unknown or has no leader."""
+        """Returns the partitions by the node that leads them; raises if one is unknown or has no leader."""
         by_leader: dict[int, list[TopicPartition]] = {}
         cluster = self._cluster
         for where in partitions:

@@ -120,7 +120,7 @@ class ClusterAdmin(AdminBase):
     async def describe_cluster(
         self, *, include_fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
-        """The brokers of the cluster, fenced ones on request."""
+        """Returns the brokers of the cluster, fenced ones on request."""
         deadline = self._deadline(timeout)
 
         async def once() -> ClusterDescription:
@@ -143,7 +143,7 @@ class ClusterAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def describe_features(self, *, timeout: float | None = None) -> Features:
-        """The feature levels that are finalized, and those that are supported."""
+        """Returns the feature levels that are finalized, and those that are supported."""
         deadline = self._deadline(timeout)
 
         async def once() -> Features:
@@ -262,7 +262,7 @@ class ClusterAdmin(AdminBase):
     async def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The partitions that are being moved, of the given ones or of all."""
+        """Returns the partitions that are being moved, of the given ones or of all."""
         deadline = self._deadline(timeout)
         requested = None
         if partitions is not None:
@@ -294,7 +294,7 @@ class ClusterAdmin(AdminBase):
         topics: Iterable[str] | None = None,
         timeout: float | None = None,
     ) -> dict[int, tuple[LogDirDescription, ...]]:
-        """The log directories of the given brokers, or of all, with the sizes of their replicas."""
+        """Returns the log directories of the given brokers, or of all, with the sizes of their replicas."""
         deadline = self._deadline(timeout)
         requested = None
         if topics is not None:
@@ -323,7 +323,7 @@ class ClusterAdmin(AdminBase):
         return results
 
     async def describe_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """The controllers' own log: its leader, and how far the others are."""
+        """Returns the controllers' own log: its leader, and how far the others are."""
         deadline = self._deadline(timeout)
         request = DescribeQuorumRequest(
             topics=(TopicData(topic_name=METADATA_TOPIC, partitions=(PartitionData(partition_index=0),)),)

@@ -63,7 +63,7 @@ class ConfigResource(NamedTuple):
 
     @classmethod
     def broker(cls, node_id: int | None) -> ConfigResource:
-        """One broker's settings, or with None the dynamic defaults of all."""
+        """Returns one broker's settings, or with None the dynamic defaults of all."""
         return cls(ResourceType.BROKER, "" if node_id is None else str(node_id))
 
     @classmethod
@@ -123,7 +123,7 @@ class ConfigAdmin(AdminBase):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        """The settings by resource and name; all of them, or those with the given names."""
+        """Returns the settings by resource and name; all of them, or those with the given names."""
         deadline = self._deadline(timeout)
         keys = None if names is None else tuple(listed(names, "names"))
         requested = list(resources)
@@ -184,7 +184,7 @@ class ConfigAdmin(AdminBase):
     async def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """All resources that have settings of their own, of the given kinds or of all."""
+        """Returns all resources that have settings of their own, of the given kinds or of all."""
         deadline = self._deadline(timeout)
         request = ListConfigResourcesRequest(resource_types=tuple(int(each) for each in types))
 
@@ -200,7 +200,7 @@ class ConfigAdmin(AdminBase):
 
 
 def _source(number: int) -> ConfigSource:
-    """A source of a later Kafka than this client knows is UNKNOWN."""
+    """Returns the source by its number; UNKNOWN for one of a later Kafka than this client knows."""
     try:
         return ConfigSource(number)
     except ValueError:

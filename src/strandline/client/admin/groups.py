@@ -97,7 +97,7 @@ class GroupAdmin(AdminBase):
     async def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
     ) -> list[GroupListing]:
-        """The groups of all brokers: each broker lists the groups that it coordinates."""
+        """Returns the groups of all brokers: each broker lists the groups that it coordinates."""
         deadline = self._deadline(timeout)
         state_filter, type_filter = tuple(states), tuple(types)
         results: dict[str, GroupListing] = {}
@@ -122,7 +122,7 @@ class GroupAdmin(AdminBase):
     async def describe_groups(
         self, group_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, GroupDescription]:
-        """The groups with their members."""
+        """Returns the groups with their members."""
         group_ids = listed(group_ids, "group_ids")
         deadline = self._deadline(timeout)
         results: dict[str, GroupDescription | KafkaError] = {}
@@ -138,7 +138,7 @@ class GroupAdmin(AdminBase):
         return results_or_raise(results)
 
     async def _describe_group(self, group_id: str, deadline: float) -> GroupDescription:
-        """The group, described as one of KIP-848 first, and as a classic one if it is not that."""
+        """Returns the group, described as one of KIP-848 first, and as a classic one if it is not that."""
         try:
             request = ConsumerGroupDescribeRequest(group_ids=(group_id,), include_authorized_operations=False)
             response = await self._call_coordinator(
@@ -190,7 +190,7 @@ class GroupAdmin(AdminBase):
         require_stable: bool = False,
         timeout: float | None = None,
     ) -> dict[TopicPartition, CommittedOffset]:
-        """The committed offsets of a group: all, or those of the given partitions that have one."""
+        """Returns the committed offsets of a group: all, or those of the given partitions that have one."""
         deadline = self._deadline(timeout)
         requested = None if partitions is None else by_topic(partitions)
 
@@ -288,7 +288,7 @@ class GroupAdmin(AdminBase):
 
 
 def consumer_group(group: Any) -> GroupDescription:
-    """A group of KIP-848, of ConsumerGroupDescribe."""
+    """Returns a group of KIP-848 from the response of ConsumerGroupDescribe."""
     return GroupDescription(
         group_id=group.group_id,
         type="consumer",
@@ -312,7 +312,7 @@ def consumer_group(group: Any) -> GroupDescription:
 
 
 def classic_group(group: Any) -> GroupDescription:
-    """A classic group, of DescribeGroups."""
+    """Returns a classic group from the response of DescribeGroups."""
     return GroupDescription(
         group_id=group.group_id,
         type="classic",
@@ -332,7 +332,8 @@ def classic_group(group: Any) -> GroupDescription:
 
 
 def _assignment(data: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions of a classic member, if it is a consumer; other kinds of groups have their own bytes there."""
+    """Returns the partitions of a classic member if it is a consumer. Other kinds of groups have bytes of their own
+    there."""
     if len(data) < 2:
         return ()
     version = min(int.from_bytes(data[:2], "big"), ConsumerProtocolAssignment.VERSIONS.high)
@@ -388,7 +389,8 @@ def _fetched_offsets(
 
 
 def _group_in_use(code: int, group_id: str) -> KafkaError | None:
-    """The error of an admin's commit for a group that has members, which Kafka words for a member."""
+    """Returns the error of an admin's commit for a group that has members. Kafka's own text for it addresses a
+    member."""
     if code != ErrorCode.UNKNOWN_MEMBER_ID:
         return None
     return GroupError(

@@ -77,7 +77,8 @@ class LagAdmin(GroupAdmin, TopicAdmin):
     async def group_lag(
         self, group_ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, GroupLagDescription]:
-        """The lag of groups, or of all groups that have committed something; those that do not exist are left out."""
+        """Returns the lag of groups, or of all groups that have committed something; those that do not exist are left
+        out."""
         deadline = self._deadline(timeout)
         wanted = None if group_ids is None else set(group_ids)
         groups: dict[str, GroupDescription] = {}
@@ -99,7 +100,7 @@ class LagAdmin(GroupAdmin, TopicAdmin):
     async def _groups_of(
         self, node_id: int, wanted: set[str] | None, deadline: float
     ) -> dict[str, GroupDescription]:
-        """The groups that a broker coordinates, with their members."""
+        """Returns the groups that a broker coordinates, with their members."""
         listed = await self._call_broker(node_id, ListGroupsRequest(), ListGroupsResponse, deadline)
         check(listed.error_code, None, f"groups of broker {node_id}")
         kinds = {
@@ -156,7 +157,7 @@ class LagAdmin(GroupAdmin, TopicAdmin):
         return result
 
     async def _ends(self, partitions: set[TopicPartition], deadline: float) -> dict[TopicPartition, int]:
-        """The ends of the partitions whose leaders tell them. A topic that is gone has none."""
+        """Returns the ends of the partitions whose leaders respond. A topic that is gone has none."""
         by_leader: dict[int, dict[str, list[int]]] = {}
         for topic in sorted({each.topic for each in partitions}):
             try:

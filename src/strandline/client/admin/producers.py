@@ -72,7 +72,7 @@ class ProducerAdmin(AdminBase):
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """The producers that the leaders of these partitions remember."""
+        """Returns the producers that the leaders of these partitions remember."""
         deadline = self._deadline(timeout)
         requested = tuple(partitions)
 
@@ -112,7 +112,7 @@ class ProducerAdmin(AdminBase):
         producer_ids: Iterable[int] = (),
         timeout: float | None = None,
     ) -> list[TransactionListing]:
-        """The transactions of all brokers: each broker lists those that it coordinates."""
+        """Returns the transactions of all brokers: each broker lists those that it coordinates."""
         deadline = self._deadline(timeout)
         request = ListTransactionsRequest(
             state_filters=tuple(states), producer_id_filters=tuple(producer_ids)
@@ -139,7 +139,7 @@ class ProducerAdmin(AdminBase):
     async def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
-        """The transactions of these transactional ids."""
+        """Returns the transactions of these transactional ids."""
         transactional_ids = listed(transactional_ids, "transactional_ids")
         deadline = self._deadline(timeout)
         results: dict[str, TransactionDescription | KafkaError] = {}

@@ -85,7 +85,7 @@ class TokenAdmin(AdminBase):
     async def describe_tokens(
         self, owners: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> list[DelegationToken]:
-        """The tokens of these owners, or all that the user may see."""
+        """Returns the tokens of these owners, or all that the user may see."""
         deadline = self._deadline(timeout)
         wanted = None if owners is None else tuple(map(_parts, owners))
         request = DescribeDelegationTokenRequest(
@@ -151,7 +151,8 @@ def _check(code: int) -> None:
 
 
 def _parts(principal: str) -> tuple[str, str]:
-    """The type and the name of `User:alice`; ValueError says how to write it."""
+    """Splits a principal such as `User:alice` into type and name. The ValueError of any other text says how to write
+    one."""
     kind, colon, name = principal.partition(":")
     if not colon or not kind or not name:
         raise ValueError(f"{principal} is no principal: write it as User:NAME")

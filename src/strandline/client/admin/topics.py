@@ -151,20 +151,20 @@ class TopicAdmin(AdminBase):
         await self._retry(once, deadline)
 
     async def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
-        """The names of all topics."""
+        """Returns the names of all topics."""
         metadata = await self._metadata(None, self._deadline(timeout))
         results = metadata.topics.values()
         return sorted(topic.name for topic in results if include_internal or not topic.is_internal)
 
     async def describe_all_topics(self, *, timeout: float | None = None) -> list[TopicInfo]:
-        """All topics with their partitions, internal ones too, by name."""
+        """Returns all topics with their partitions, internal ones too, by name."""
         metadata = await self._metadata(None, self._deadline(timeout))
         return [metadata.topics[name] for name in sorted(metadata.topics)]
 
     async def describe_topics(
         self, names: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TopicInfo]:
-        """The topics with their partitions."""
+        """Returns the topics with their partitions."""
         names = listed(names, "names")
         requested = tuple(names)
         metadata = await self._metadata(requested, self._deadline(timeout))
@@ -253,7 +253,8 @@ class TopicAdmin(AdminBase):
         is_read_committed: bool = False,
         timeout: float | None = None,
     ) -> dict[TopicPartition, ListedOffset]:
-        """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
+        """Returns the first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is
+        none."""
         deadline = self._deadline(timeout)
 
         async def once() -> dict[TopicPartition, ListedOffset]:
@@ -287,7 +288,7 @@ class TopicAdmin(AdminBase):
         return await self._retry(once, deadline)
 
     async def _metadata(self, names: tuple[str, ...] | None, deadline: float) -> Metadata:
-        """Fresh metadata of topics, apart from that of the client itself."""
+        """Requests metadata of topics. The metadata of the client itself stays as it is."""
         topics = None if names is None else tuple(MetadataRequestTopic(name=name) for name in names)
         request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
 

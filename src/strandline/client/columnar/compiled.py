@@ -50,7 +50,7 @@ class RecordKernels:
 
 @cache
 def kernels(compiled: bool | None = None) -> RecordKernels:
-    """The compiled kernels if numba is installed, or those that `compiled` chooses."""
+    """Returns the compiled kernels if numba is installed, or those that `compiled` chooses."""
     if compiled is None:
         compiled = util.find_spec("numba") is not None
     return _compiled() if compiled else _collected(plain_kernels, False, memoryview)
@@ -67,7 +67,7 @@ def _compiled() -> RecordKernels:
 
 
 def _memcpy() -> Any:
-    """`copy_bytes` as one call of memcpy; its callers have checked the bounds."""
+    """Returns `copy_bytes` as one call of memcpy; its callers have checked the bounds."""
     from numba.core import cgutils, types
     from numba.extending import intrinsic
 

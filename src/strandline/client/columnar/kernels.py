@@ -25,10 +25,10 @@ ERRORS = {
     BAD_SIZE: "a record whose fields do not fill its size",
     BAD_FIELD: "a field whose size cannot be",
     BAD_TIMESTAMP: "a timestamp beyond 64 bits",
-    TRAILING_BYTES: "bytes behind the last record",
+    TRAILING_BYTES: "bytes after the last record",
 }
 
-# Where a table under construction has got to: indexes of its state array.
+# Indexes of the state array, which says how far a table under construction is.
 ROWS = 0
 KEY_BYTES = 1
 VALUE_BYTES = 2
@@ -54,7 +54,7 @@ def write_varint(out: Any, p: Any, value: Any) -> Any:
 
 
 def varint_size(value: Any) -> Any:
-    """The bytes of a zigzag varint."""
+    """Returns how many bytes a zigzag varint takes."""
     left = (value << 1) ^ (value >> 63)
     size = 1
     while left >= 0x80 or left < 0:
@@ -179,7 +179,7 @@ def decode_headers(
 
 
 def murmur2(data: Any, start: Any, end: Any) -> Any:
-    """The hash by which Java's producer chooses a key's partition; 32 bits, as an unsigned number."""
+    """Returns the hash by which Java's producer chooses a key's partition: 32 bits, as an unsigned number."""
     m = 0x5BD1E995
     h = 0x9747B28C ^ (end - start)
     p = start
@@ -238,7 +238,8 @@ def partition_rows(
 
 
 def order_by_partition(partitions: Any, rows: Any, starts: Any, order: Any) -> Any:
-    """A stable sort by counting: rows of partition p are order[starts[p]:starts[p + 1]]. `starts` comes in as zeros."""
+    """Sorts rows by partition, stably, by counting: rows of partition p are order[starts[p]:starts[p + 1]]. `starts`
+    comes in as zeros."""
     for row in range(rows):
         starts[partitions[row] + 1] += 1
     for partition in range(1, len(starts)):
@@ -254,7 +255,7 @@ def order_by_partition(partitions: Any, rows: Any, starts: Any, order: Any) -> A
 
 
 def headers_size(first: Any, last: Any, names: Any, contents: Any) -> Any:
-    """The bytes that these headers take, their count included."""
+    """Returns how many bytes these headers take, their count included."""
     name_ends, _ = names
     content_ends, content_valid, _ = contents
     size = varint_size(last - first)

@@ -53,7 +53,7 @@ BatchPart = tuple[str, int, int, BatchHeader, memoryview]
 def table_of(
     parts: Sequence[BatchPart], kernels: RecordKernels, with_timestamp_type: bool = False
 ) -> pa.RecordBatch:
-    """The records of these batches from their positions on. Raises CorruptBatch."""
+    """Returns the records of these batches from their positions on. Raises CorruptBatch."""
     bodies = [body_of(header, batch) for _, _, _, header, batch in parts]
     rows = 0
     for (_, _, _, header, _), body in zip(parts, bodies, strict=True):
@@ -145,7 +145,7 @@ class TableBuilder:
             raise CorruptBatch(f"in a header: {ERRORS[status]}")
 
     def finish(self) -> pa.RecordBatch:
-        """The table of all records that were added."""
+        """Returns the table of all records that were added."""
         rows = int(self._state[ROWS])
         topics = pa.DictionaryArray.from_arrays(
             pa.array(self._topics[:rows]), pa.array(list(self._topic_numbers), pa.string())
@@ -165,7 +165,7 @@ class TableBuilder:
         return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
     def add_timestamp_types(self, table: pa.RecordBatch) -> pa.RecordBatch:
-        """The table with a column of timestamp types."""
+        """Returns the table with a column of timestamp types."""
         counts, types = zip(*self._timestamp_types, strict=True) if self._timestamp_types else ((), ())
         column = pa.array(np.repeat(np.array(types, np.int32), np.array(counts, np.int64)))
         return pa.RecordBatch.from_arrays([*table.columns, column], schema=SCHEMA_WITH_TIMESTAMP_TYPE)
@@ -208,7 +208,7 @@ class _BinaryColumn:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """The names of headers as text; bytes that are not text are shown as Java shows them, with replacement
+    """Returns the names of headers as text. Bytes that are not text are shown as Java shows them, with replacement
     characters."""
     try:
         return keys.cast(pa.string())

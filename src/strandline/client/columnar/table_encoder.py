@@ -72,7 +72,7 @@ class _BinaryArrays:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Text and bytes of every layout in one of the two layouts that have offsets."""
+    """Returns text or bytes of any layout in one of the two layouts that have offsets."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -97,7 +97,7 @@ def _validity(array: pa.Array) -> Any:
 
 
 def _timestamps(array: pa.Array | None, rows: int, now_ms: int) -> Any:
-    """The timestamps in milliseconds; rows without one have the present time."""
+    """Returns the timestamps in milliseconds; rows without one have the present time."""
     if array is None:
         return np.full(rows, now_ms, np.int64)
     if pa.types.is_timestamp(array.type):
@@ -138,7 +138,8 @@ def batches_of(
     now_ms: int,
     kernels: RecordKernels,
 ) -> Iterator[BatchBody]:
-    """Uncompressed bodies in the order of partitions; `sticky` are the partitions for rows without a key, in turn."""
+    """Yields uncompressed bodies in the order of partitions; `sticky` are the partitions for rows without a key, in
+    turn."""
     rows = columns.rows
     if not rows:
         return
@@ -220,7 +221,7 @@ def _partitions(
 def partitions_of(
     columns: TableColumns, *, partition_count: int, sticky: Sequence[int], kernels: RecordKernels
 ) -> pa.Array:
-    """The partition that `batches_of` would choose for each row."""
+    """Returns the partition that `batches_of` would choose for each row."""
     key, value = _BinaryArrays(columns.key, columns.rows), _BinaryArrays(columns.value, columns.rows)
     partitions = _partitions(columns, key, value, partition_count, sticky, PLACING_BYTES, kernels)
     return pa.array(np.array(partitions, np.int32))

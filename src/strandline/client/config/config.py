@@ -86,20 +86,21 @@ class ClientConfig(TypedValues):
         return cls(ADMIN_KEYS, settings, keywords, "admin")
 
     def has(self, name: str) -> bool:
-        """True if this kind of client has the setting."""
+        """Returns True if this kind of client has the setting."""
         return name in self._values
 
     def seconds(self, name: str) -> float:
-        """A setting in milliseconds, as seconds."""
+        """Returns a setting in milliseconds as seconds."""
         return self.int(name) / 1000
 
     def objects(self, name: str) -> tuple[object, ...]:
-        """The entries of a list setting that may hold objects."""
+        """Returns the entries of a list setting that may hold objects."""
         return tuple(self._values[name])
 
 
 def _filled_in(originals: dict[str, Any]) -> dict[str, Any]:
-    """The settings with variables replaced. Who asks files and the environment is found by name (docs/adr/0010)."""
+    """Returns the settings with variables replaced. The module that reads files and the environment is found by name
+    (docs/adr/0010)."""
     listed = originals[PROVIDERS]
     texts = {name: value for name, value in originals.items() if isinstance(value, str)}
     texts[PROVIDERS] = listed if isinstance(listed, str) else ",".join(listed)

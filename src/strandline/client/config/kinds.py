@@ -10,7 +10,7 @@ KINDS: Final = ("admin", "producer", "consumer")
 
 
 def is_of_another_kind(key: str, kind: str) -> bool:
-    """True for a setting that this kind of client does not have, and another has."""
+    """Returns True for a setting that another kind of client has, and this one has not."""
     return key not in _known_keys(kind) and any(key in _known_keys(each) for each in KINDS)
 
 

@@ -26,7 +26,7 @@ _COLUMNS = ("Key", "Type", "Default", "Allowed", "Importance", "Effect today", "
 
 
 def render_client_reference() -> str:
-    """The text of the whole page."""
+    """Returns the text of the whole page."""
     common = {key.name for key in COMMON_KEYS}
     parts = [_HEAD, "## Every client\n", table(_COLUMNS, _rows(COMMON_KEYS))]
     for title, keys in (("Producer", PRODUCER_KEYS), ("Consumer", CONSUMER_KEYS), ("Admin", ADMIN_KEYS)):

@@ -123,5 +123,5 @@ SERDE_DOC: Final = "str, bytes, json, none, or an object or function that does i
 
 
 def serde_key(name: str) -> ConfigKey:
-    """The setting of a serializer or deserializer."""
+    """Returns the setting of a serializer or deserializer."""
     return active(name, CLASS, None, None, HIGH).documented(SERDE_DOC)

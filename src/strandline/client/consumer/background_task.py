@@ -33,7 +33,8 @@ class BackgroundTask:
         self._task.add_done_callback(lambda _done: then())
 
     async def wait(self, seconds: float) -> bool:
-        """True if there is a result to be taken: not if it takes longer, nor if the work was cancelled meanwhile."""
+        """Returns True if there is a result to be taken; False if the work takes longer than `seconds`, or was
+        cancelled meanwhile."""
         task = self._task
         assert task is not None
         if not task.done():
@@ -51,7 +52,7 @@ class BackgroundTask:
         return self._task is task
 
     def result(self) -> Any:
-        """The result or error of the work; the next piece of work can start then."""
+        """Returns the result of the work, or raises its error. After that the next piece of work can start."""
         task, self._task = self._task, None
         assert task is not None
         return task.result()

@@ -30,18 +30,18 @@ class BatchConsumer(Consumer):
     async def poll_batches(
         self, timeout: float | None = POLL_SECONDS, *, max_bytes: int = TABLE_BYTES_MAX
     ) -> list[FetchedBatch]:
-        """The batches that are there, or the first that come within so many seconds. Control batches and, with
-        isolation.level=read_committed, those of aborted transactions are left out; positions move after them."""
+        """Returns the batches that are there, or the first that come within `timeout` seconds. Control batches are left
+        out and, with isolation.level=read_committed, those of aborted transactions; positions move after them."""
         engine = self._open()
         parts = await engine.poll(timeout, lambda: engine.buffer.take_batches(TABLE_ROWS_MAX, max_bytes))
         self._counters.add("records-consumed-total", sum(part[3].record_count for part in parts))
         return [FetchedBatch(*part) for part in parts]
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The position of each partition that has one, with the leader epoch of the record before it."""
+        """Returns the position of each partition that has one, with the leader epoch of the record before it."""
         return self._consumed()
 
     def topic_id(self, topic: str) -> bytes | None:
-        """The id of a topic as of the last metadata; None if it is not known."""
+        """Returns the id of a topic as of the last metadata, or None if it is not known."""
         info = self._started().cluster.metadata.topic(topic)
         return None if info is None else info.topic_id

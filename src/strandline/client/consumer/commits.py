@@ -56,7 +56,7 @@ class Commits:
             await within(max(0.0, deadline - self._cluster.now()), self._lock.acquire())
         except TimeoutError:
             self._counters.add("commit-failed-total")
-            raise KafkaTimeoutError(None, "earlier commits were not answered in time") from None
+            raise KafkaTimeoutError(None, "earlier commits got no response in time") from None
         try:
             await self._commit(self.committed, offsets, deadline)
         finally:
@@ -75,7 +75,7 @@ class Commits:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The group's committed offsets; partitions without one are left out."""
+        """Returns the group's committed offsets; partitions without one are left out."""
         if self.committed is None:
             raise ConfigError("committed offsets belong to a group: set group.id", key="group.id")
         return await self.committed.fetch(partitions, deadline)
@@ -122,7 +122,7 @@ class Commits:
             self._auto_commit.add_done_callback(lambda done: self._auto_commit_done(done, offsets))
 
     def _uncommitted(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The offsets without those that the last automatic commit has committed."""
+        """Returns the offsets without those that the last automatic commit has committed."""
         return {
             where: offset for where, offset in offsets.items() if self._auto_committed.get(where) != offset
         }

@@ -70,7 +70,7 @@ class CommitIdentity(NamedTuple):
 
 class NotAMember(NamedTuple):
     """The state of a consumer that has subscribed and is not a member of the group. It commits nothing: the
-    coordinator would not refuse a commit as nobody, whoever owns the partitions now."""
+    coordinator would not refuse a commit without a member, although others may own the partitions now."""
 
     is_joining: bool = False
 
@@ -101,7 +101,7 @@ class CommittedOffsets:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The committed offsets; partitions without one are left out."""
+        """Returns the committed offsets; partitions without one are left out."""
         topics = by_topic(partitions)
         if not topics:
             return {}
@@ -129,7 +129,7 @@ class CommittedOffsets:
                 failure = error
             except TimeoutError:
                 raise KafkaTimeoutError(
-                    None, f"the {what} of group {self._group_id} was not answered in time"
+                    None, f"the {what} of group {self._group_id} got no response in time"
                 ) from None
             if failure.code in COORDINATOR_MOVED or isinstance(failure, ConnectionFailedError):
                 coordinators.forget(GROUP, self._group_id)

@@ -52,7 +52,7 @@ __all__ = ["Consumer", "ConsumerRecord", "OffsetAndMetadata", "OffsetAndTimestam
 # The most that one table holds, unless poll_table says otherwise.
 TABLE_ROWS_MAX: Final = 1_000_000
 TABLE_BYTES_MAX: Final = 64 * 1024 * 1024
-# How long a poll waits that names no time: a loop around it must not spin.
+# How long a poll without a timeout waits. It waits, because a loop around it must not spin.
 POLL_SECONDS: Final = 1.0
 _CLOSE_SECONDS: Final = 30.0
 # How long an iteration waits in one poll; it polls again for ever.
@@ -114,7 +114,7 @@ class Consumer:
         self._engine = engine
 
     async def close(self, timeout: float | None = None) -> None:
-        """Commits if that is automatic, leaves the group and disconnects, within so many seconds. Twice is fine."""
+        """Commits if that is automatic, leaves the group and disconnects; it may be called again."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -189,11 +189,11 @@ class Consumer:
             self._changed()
 
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
+        """Returns the partitions that are read now."""
         return set(self._subscription.partitions)
 
     def subscription(self) -> set[str]:
-        """The topics that are subscribed to."""
+        """Returns the topics that are subscribed to."""
         return set(self._subscription.topics)
 
     def pause(self, *partitions: TopicPartition) -> None:
@@ -208,7 +208,7 @@ class Consumer:
         self._wake()
 
     def paused(self) -> set[TopicPartition]:
-        """The partitions that are paused."""
+        """Returns the partitions that are paused."""
         return {where for where, state in self._subscription.partitions.items() if state.is_paused}
 
     # Positions
@@ -224,8 +224,8 @@ class Consumer:
         self._wake()
 
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
-        """Fetches nothing from this offset on, except records that come with earlier ones, which polls return all
-        the same. None takes that back; a partition that is assigned again has no such offset."""
+        """Fetches nothing from this offset on, except records that come in one batch with earlier ones; polls return
+        those all the same. None takes that back; a partition that is assigned again has no such offset."""
         self._subscription.state(TopicPartition(*partition)).fetch_until = offset
         self._wake()
 
@@ -252,7 +252,7 @@ class Consumer:
         self._wake()
 
     async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset that is read next; it is looked up first if necessary."""
+        """Returns the offset that is read next; it is looked up first if necessary."""
         engine = self._started()
         state = self._subscription.state(TopicPartition(*partition))
         deadline = self._deadline(timeout)
@@ -269,7 +269,7 @@ class Consumer:
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """The group's committed offsets of these partitions; None where there is none."""
+        """Returns the group's committed offsets of these partitions, or None where there is none."""
         engine = self._started()
         requested = [TopicPartition(*where) for where in partitions]
         offsets = await engine.commits.fetch(requested, self._deadline(timeout))
@@ -278,13 +278,13 @@ class Consumer:
     async def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The log start offsets of these partitions."""
+        """Returns the log start offsets of these partitions."""
         return await self._log_offsets(partitions, EARLIEST, timeout)
 
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The high watermarks, or with isolation.level=read_committed the last stable offsets."""
+        """Returns the high watermarks, or with isolation.level=read_committed the last stable offsets."""
         return await self._log_offsets(partitions, LATEST, timeout)
 
     async def _log_offsets(
@@ -298,7 +298,7 @@ class Consumer:
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time; None where there is none."""
+        """Returns the first record at or after each time, or None where there is none."""
         log = self._started().log
         requested = {TopicPartition(*where): timestamp for where, timestamp in timestamps.items()}
         if any(timestamp < 0 for timestamp in requested.values()):
@@ -307,14 +307,14 @@ class Consumer:
         return {where: offsets[where] if offsets[where].offset >= 0 else None for where in requested}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """The offsets from the position to the end that can be read, as of the last fetch; None before the first."""
+        """Returns the offsets from the position to the readable end at the last fetch; None before the first."""
         state = self._subscription.state(TopicPartition(*partition))
         if state.readable_end < 0 or not state.has_position:
             return None
         return max(0, state.readable_end - self._unread_position(state))
 
     async def partitions_for(self, topic: str, timeout: float | None = None) -> list[TopicPartition]:
-        """The partitions of a topic."""
+        """Returns the partitions of a topic."""
         info = await self._started().cluster.topic(topic, self._deadline(timeout))
         return [TopicPartition(topic, each.partition) for each in info.partitions]
 
@@ -323,8 +323,8 @@ class Consumer:
     async def poll(
         self, timeout: float | None = POLL_SECONDS, max_records: int | None = None
     ) -> list[ConsumerRecord]:
-        """The records that are there, or the first that come within so many seconds; at most max.poll.records. With
-        None it waits until there are some, with 0 it does not wait."""
+        """Returns the records that are there, or the first that come within `timeout` seconds; at most
+        max.poll.records. With None it waits until there are some, with 0 it does not wait."""
         count = self._records_max if max_records is None else max_records
         engine = self._open()
         if self._unread:
@@ -332,20 +332,20 @@ class Consumer:
         return self._deliver(await engine.poll(timeout, lambda: engine.buffer.take(count)))
 
     def set_batch_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
-        """Has polls pass over batches, as if read, whose uncompressed bytes the function does not want."""
+        """Has polls pass over batches whose uncompressed bytes the function refuses, as if they had been read."""
         self._open().buffer.set_filter(is_wanted)
 
     async def getmany(
         self, timeout: float | None = POLL_SECONDS, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """The records of `poll`, by partition."""
+        """Returns the records of `poll`, by partition."""
         by_partition: dict[TopicPartition, list[ConsumerRecord]] = {}
         for record in await self.poll(timeout, max_records):
             by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
         return by_partition
 
     async def getone(self) -> ConsumerRecord:
-        """The next record, whenever it comes."""
+        """Returns the next record; waits for it without a limit."""
         engine = self._open()
         count = self._records_max
         while not self._unread:
@@ -354,11 +354,11 @@ class Consumer:
         return self._unread.take_one()
 
     def getone_nowait(self) -> ConsumerRecord | None:
-        """The next of the records that `getone` or an iteration has polled already; None if there is none."""
+        """Returns the next record that `getone` or an iteration has polled already, or None if there is none."""
         return None if self._is_closing or not self._unread else self._unread.take_one()
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        """Records one by one, until the consumer is closed; commits cover only those that were given."""
+        """Yields records one by one, until the consumer is closed. Commits cover only the records that were given."""
         while True:
             try:
                 yield await self.getone()
@@ -375,9 +375,9 @@ class Consumer:
         max_bytes: int = TABLE_BYTES_MAX,
         with_timestamp_type: bool = False,
     ) -> pyarrow.RecordBatch:
-        """The records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key, value
-        and headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of
-        the last batch. Deserializers do not apply."""
+        """Returns the records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key,
+        value and headers, and on request the timestamp's type. Rows may be more than `max_rows` by those of the last
+        batch. Deserializers do not apply."""
         to_table = columnar_module("strandline.client.consumer.poll_table").to_table
         engine = self._open()
         if self._unread:
@@ -414,7 +414,7 @@ class Consumer:
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
     ) -> asyncio.Task[None]:
-        """Starts a commit; commits started so are carried out in order. Its error is only in the task."""
+        """Starts a commit. Such commits are carried out in order. The error of one is only in its task."""
         return self._started().commits.commit_async(self._to_commit(offsets))
 
     def _to_commit(
@@ -457,7 +457,7 @@ class Consumer:
         return metrics
 
     def _consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The positions, without the records that an iteration has not given yet."""
+        """Returns the positions, without the records that an iteration has not given yet."""
         offsets = self._subscription.positions()
         self._unread.subtract_from(offsets)
         return offsets
@@ -467,7 +467,7 @@ class Consumer:
         return state.position if unread is None else unread
 
     def _states(self, partitions: Iterable[TopicPartition]) -> list[TopicPartitionState]:
-        """The states of these partitions, or of all if none is named."""
+        """Returns the states of these partitions, or of all if none is named."""
         named = [TopicPartition(*where) for where in partitions]
         return [self._subscription.state(where) for where in named or self._subscription.partitions]
 
@@ -475,12 +475,12 @@ class Consumer:
         return self._started().cluster.now() + (self._api_seconds if timeout is None else timeout)
 
     def _open(self) -> ConsumerEngine:
-        """The engine, for calls that are refused as soon as the consumer is being closed."""
+        """Returns the engine, for calls that are refused as soon as the consumer is being closed."""
         self._check_open()
         return self._started()
 
     def _started(self) -> ConsumerEngine:
-        """The engine, also for listeners that run because the consumer is being closed: they commit, above all."""
+        """Returns the engine, also for listeners that run because the consumer is being closed: most of them commit."""
         if self._is_closed:
             raise ClosedError(None, "the consumer is closed")
         if self._engine is None:

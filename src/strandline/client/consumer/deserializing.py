@@ -16,8 +16,8 @@ ColumnDeserializer = Callable[[str, Sequence[bytes | None], Sequence[Sequence[Re
 
 
 def column_deserializer(given: Any) -> ColumnDeserializer | None:
-    """The deserializer of a column, from a function of topic and bytes or a record deserializer; None for None. Null
-    keys and values stay None without it."""
+    """Returns the deserializer of a column, from a function of topic and bytes or from a record deserializer; None for
+    None. It is not called for null keys and values: those stay None."""
     if given is None:
         return None
     if isinstance(given, RecordDeserializer):
@@ -59,7 +59,7 @@ class Deserializers:
 
 
 def lookup_error(error: Exception) -> KafkaError:
-    """The error of a look-up that a deserializer needed. The position stays: the next poll tries again."""
+    """Returns the error of a look-up that a deserializer needed. The position stays, so the next poll tries again."""
     if isinstance(error, KafkaError):
         return error
     if isinstance(error, RegistryUnavailable):

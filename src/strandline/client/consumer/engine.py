@@ -195,7 +195,8 @@ class ConsumerEngine:
     # Poll
 
     async def poll(self, timeout: float | None, take: Callable[[], list[T]]) -> list[T]:
-        """The records that `take` returns, as soon as it returns some, within so many seconds; None is for ever."""
+        """Returns the records that `take` returns, as soon as it returns some, or none after `timeout` seconds. With
+        None it waits without a limit."""
         if self._is_polling:
             raise IllegalStateError(None, "another task is polling this consumer")
         if not self.subscription.is_active:
@@ -225,7 +226,8 @@ class ConsumerEngine:
             self._is_polling = False
 
     def _taken(self, take: Callable[[], list[T]]) -> list[T]:
-        """The records that are there; none while a look-up for a deserializer is under way. Raises its error."""
+        """Returns the records that are there; none while a look-up for a deserializer is under way. Raises the
+        look-up's error."""
         if self._look_up.is_running:
             return []  # Its end wakes the poll.
         if self._look_up.is_started:
@@ -244,7 +246,7 @@ class ConsumerEngine:
             raise ClosedError(None, "the consumer was closed")
 
     def _wait_seconds_max(self) -> float:
-        """The seconds that a poll may wait before it looks again without a wake-up."""
+        """Returns the seconds that a poll may wait before it looks again without a wake-up."""
         seconds = self.commits.seconds_to_next
         if self.membership is not None and self.subscription.is_in_group:
             seconds = min(seconds, self._member_seconds)
@@ -259,7 +261,8 @@ class ConsumerEngine:
         return self._search_positions()
 
     def _search_positions(self) -> float:
-        """Raises the error of the last search, and begins another if one is due; returns when the next one is."""
+        """Raises the error of the last search, and begins another if one is due; returns the time at which the next one
+        is."""
         self._check_open()
         if self._position_search.is_running:
             return float("inf")  # Its end wakes the poll.

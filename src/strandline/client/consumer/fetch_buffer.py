@@ -76,8 +76,8 @@ class CompletedFetch:
         self._corruption: KafkaError | None = None  # ends the fetch for good; only a seek goes past it
 
     def take(self, count_max: int, deserializers: Deserializers) -> list[ConsumerRecord]:
-        """Up to so many records; the position moves after them. A record that cannot be read raises once no
-        readable one is left before it, and the position stays there."""
+        """Returns at most `count_max` records; the position moves after them. A record that cannot be read raises once
+        no readable one is left before it, and the position stays there."""
         records: list[ConsumerRecord] = []
         state = self.state
         while len(records) < count_max:
@@ -109,7 +109,7 @@ class CompletedFetch:
         return records
 
     def _decode_next(self, deserializers: Deserializers) -> bool:
-        """Decodes the next batch; False at the end of the fetch, or if an error stands there."""
+        """Decodes the next batch; returns False at the end of the fetch, or if the next batch is an error."""
         state = self.state
         batch = None if self._error is not None else self._next_batch()
         if batch is None:
@@ -151,8 +151,8 @@ class CompletedFetch:
         return bool(records) or self._error is None
 
     def _next_batch(self) -> tuple[BatchHeader, memoryview] | None:
-        """The next batch; None at the end of the fetch, or at corrupt bytes: batches after those are not read as if
-        nothing were missing, however often one calls."""
+        """Returns the next batch, or None at the end of the fetch and at corrupt bytes. Batches after corrupt bytes are
+        never returned: a reader would not notice that records are missing."""
         if self._corruption is not None:
             return None
         if self._next is not None:
@@ -179,7 +179,7 @@ class CompletedFetch:
     def _records_before_failure(
         self, header: BatchHeader, data: memoryview, deserializers: Deserializers
     ) -> list[ConsumerRecord]:
-        """The records before the one that a deserializer refuses; its error is kept until they are read."""
+        """Returns the records before the one that a deserializer refuses; its error is kept until they are read."""
         good: list[ConsumerRecord] = []
         for record in records_of(header, data, *self.state.topic_partition, position=self.state.position):
             try:
@@ -204,8 +204,8 @@ class CompletedFetch:
         return good
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        """Whole batches until there are so many rows or bytes, but at least one if there is one. Corrupt bytes
-        raise when nothing is left before them, each time."""
+        """Returns whole batches until they have `rows_max` rows or `bytes_max` bytes, but at least one if there is one.
+        Corrupt bytes raise each time, when nothing is left before them."""
         parts: list[BatchPart] = []
         state = self.state
         rows = size = 0
@@ -242,7 +242,7 @@ class FetchBuffer:
         self._deserializers.is_wanted = is_wanted
 
     def size_of(self, where: TopicPartition) -> int:
-        """The bytes of one partition."""
+        """Returns how many bytes of one partition are here."""
         return self._sizes.get(where, 0)
 
     def add(self, fetch: CompletedFetch) -> None:
@@ -261,7 +261,7 @@ class FetchBuffer:
                 self._remove_first(where)
 
     def take(self, count_max: int) -> list[ConsumerRecord]:
-        """Up to so many records; positions move after them."""
+        """Returns at most so many records; positions move after them."""
         records: list[ConsumerRecord] = []
         for where in list(self._turns):
             fetch = self._first_of(where)
@@ -283,7 +283,7 @@ class FetchBuffer:
         return records
 
     def take_batches(self, rows_max: int, bytes_max: int) -> list[BatchPart]:
-        """Whole batches up to so many rows and bytes; positions move after them."""
+        """Returns whole batches up to so many rows and bytes; positions move after them."""
         parts: list[BatchPart] = []
         rows = size = 0
         for where in list(self._turns):
@@ -308,8 +308,8 @@ class FetchBuffer:
         return parts
 
     def undo_of(self, parts: list[BatchPart]) -> Callable[[], None]:
-        """A function that moves positions back to before these parts, for when the application does not get them:
-        they are read again, unless the position has been moved meanwhile."""
+        """Returns a function that moves positions back to before these parts, for the case that the application does
+        not get them. They are read again then, unless the position has been moved meanwhile."""
         first: dict[TopicPartition, int] = {}
         for topic, partition, position, _, _ in parts:
             first.setdefault(TopicPartition(topic, partition), position)
@@ -333,7 +333,7 @@ class FetchBuffer:
             self._turns.rotate(-1)
 
     def _first_of(self, where: TopicPartition) -> CompletedFetch | None:
-        """The partition's first fetch, if it may be read now."""
+        """Returns the partition's first fetch if it may be read now."""
         while where in self._fetches:
             fetch = self._fetches[where][0]
             if self._is_current(fetch):

@@ -55,7 +55,7 @@ class FetchSessionHandler:
         return frozenset(self._known)
 
     def next_request(self, partitions: Mapping[TopicPartition, FetchRequestPartition]) -> FetchRequestData:
-        """The content of the next request, which is to read exactly these partitions."""
+        """Returns the content of the next request, which is to read exactly these partitions."""
         if self._epoch == _FIRST_EPOCH:
             self._known = dict(partitions)
             return FetchRequestData(self._session_id, _FIRST_EPOCH, dict(partitions), {})

@@ -6,13 +6,13 @@ Rules:
    fetch.max.bytes in all; a response goes after the data that is there. So the next response is under way while one
    is read, and memory is bounded by twice those settings.
 3. Partitions of which everything is read are not requested from a broker that leads others whose buffer is full:
-   the request would wait for new records, and hold the next one for those others back.
+   the request would wait for new records, and the next request for those others would wait for it.
 4. A partition is read from its leader, or from the replica that the leader names as closer (KIP-392), until that
    one fails or metadata.max.age.ms is over.
 5. An error of one partition concerns that partition: one that speaks of stale metadata requests an update and tries
    again after a pause, an offset out of range requests a reset, and the next poll raises any other.
-6. If the application has said where it stops reading a partition, nothing after that is requested: a request is for
-   about as many bytes as lie before, judged by earlier responses.
+6. If the application has said where it stops reading a partition (`fetch_until`), a request is for about as many bytes
+   as lie before that offset, judged by earlier responses.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Fetcher:
     # Planning
 
     def _select_read_replica(self, state: TopicPartitionState, now: float) -> int | None:
-        """The broker to read from: the preferred replica while there is one, otherwise the leader."""
+        """Returns the broker to read from: the preferred replica while there is one, otherwise the leader."""
         metadata = self._cluster.metadata
         if state.preferred_replica >= 0:
             info = metadata.partition(state.topic_partition)
@@ -202,7 +202,7 @@ class Fetcher:
         return None if leader is None else leader.node_id
 
     def _has_current_leader_epoch(self, state: TopicPartitionState) -> bool:
-        """True if the leader is the one that the position was last read from or validated against (rule 4 of
+        """Returns True if the leader is the one that the position was last read from or validated against (rule 4 of
         `subscription`)."""
         info = self._cluster.metadata.partition(state.topic_partition)
         epoch = NO_EPOCH if info is None else info.leader_epoch
@@ -223,7 +223,7 @@ class Fetcher:
         )
 
     def _request_bytes(self, state: TopicPartitionState) -> int:
-        """The bytes to request of a partition, by rule 6."""
+        """Returns how many bytes of a partition to request, by rule 6."""
         if state.fetch_until is None:
             return self._partition_bytes_max
         offset_bytes = self._offset_bytes.get(state.topic_partition.topic)
@@ -298,7 +298,7 @@ class Fetcher:
     async def _send_fetch(
         self, node: int, session: FetchSessionHandler, fetches: dict[TopicPartition, _PartitionFetch]
     ) -> FetchResponse | None:
-        """The response of a broker; None if there is nothing left to request from it."""
+        """Returns the response of a broker, or None if there is nothing left to request from it."""
         connection = self._cluster.connection(node, PURPOSE)
         await connection.open()
         self._drop_moved(node, fetches)

@@ -67,7 +67,7 @@ class LogOffsets:
     async def by_timestamp(
         self, timestamps: Mapping[TopicPartition, int], deadline: float
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """The first offset at or after each timestamp, or EARLIEST or LATEST; offset -1 where there is none."""
+        """Returns the first offset at or after each timestamp, or EARLIEST or LATEST; offset -1 where there is none."""
         offsets: dict[TopicPartition, OffsetAndTimestamp] = {}
         pause = self._cluster.backoff()
         left = dict(timestamps)
@@ -82,14 +82,14 @@ class LogOffsets:
     async def try_timestamps(
         self, timestamps: Mapping[TopicPartition, int], on_offset: OnOffset[OffsetAndTimestamp]
     ) -> Failures:
-        """The same with one attempt: `on_offset` gets the offsets as they come; the errors of the others are
-        returned."""
+        """Looks up offsets as `by_timestamp` does, in one attempt. `on_offset` gets the offsets as they come; the
+        errors of the other partitions are returned."""
         return await self._try_leaders(timestamps, self._list_offsets, on_offset)
 
     async def try_epoch_ends(
         self, epochs: Mapping[TopicPartition, int], on_offset: OnOffset[EpochEnd]
     ) -> Failures:
-        """The same for the end of an epoch in each leader's log."""
+        """Looks up the end of an epoch in each leader's log, in one attempt as `try_timestamps`."""
         return await self._try_leaders(epochs, self._epoch_ends, on_offset)
 
     async def _try_leaders(
@@ -118,7 +118,7 @@ class LogOffsets:
         return failures
 
     def _assumed_failure(self, where: TopicPartition) -> KafkaError:
-        """The error of a partition that no leader responds for."""
+        """Returns the error of a partition that no leader responds for."""
         metadata = self._cluster.metadata
         topic = metadata.topics.get(where.topic)
         if topic is not None and where.partition >= len(topic.partitions):

@@ -28,7 +28,7 @@ _WORKER_BYTES_MIN: Final = 256 * 1024
 async def to_table(
     parts: list[BatchPart], world: ClientWorld, with_timestamp_type: bool = False
 ) -> pa.RecordBatch:
-    """The records of these batches from their positions on."""
+    """Returns the records of these batches from their positions on."""
     if not parts:
         return EMPTY[with_timestamp_type]
     size = sum(len(data) for _, _, _, _, data in parts)

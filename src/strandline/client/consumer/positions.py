@@ -4,9 +4,9 @@
 earliest, latest, none (an error), or by_duration:<ISO 8601 duration> (KIP-1106): the first record not older than
 that.
 
-A position whose leader changed is validated with OffsetForLeaderEpoch (KIP-320): if the new leader's log of the
-epoch in which the last record was read ends before the position, records that this consumer has seen are gone. It
-goes on from where the logs diverge, or raises if the policy is none.
+A position whose leader changed is validated with OffsetForLeaderEpoch (KIP-320; `fetcher` notices the change): if the
+new leader's log of the epoch in which the last record was read ends before the position, records that this consumer has
+seen are gone. It goes on from where the logs diverge, or raises if the policy is none.
 
 A partition that has no leader, or whose leader does not respond, does not hold the others up: responses are applied
 as they come, and the rest is requested again after a pause. Only errors that a retry cannot help are raised.
@@ -43,7 +43,7 @@ from strandline.config.java import parse_duration_ms
 from strandline.telemetry.counters import Counters
 
 _BY_DURATION: Final = "by_duration:"
-# How long a position may be sought before the log tells it.
+# How long a position may be looked up before the client's log warns of it.
 _PATIENCE_SECONDS: Final = 1.0
 _NONE: Final = "none"
 
@@ -64,7 +64,7 @@ class LogTruncationError(OffsetOutOfRangeError):
 
 
 def duration_ms(text: str) -> int:
-    """The milliseconds of an ISO 8601 duration. Raises ConfigError."""
+    """Returns the milliseconds of an ISO 8601 duration. Raises ConfigError."""
     duration = parse_duration_ms(text)
     if duration is None:
         raise ConfigError(
@@ -74,7 +74,7 @@ def duration_ms(text: str) -> int:
 
 
 def check_reset_policy(policy: str) -> str:
-    """The policy, in lower case where that does not matter; ConfigError if it is none."""
+    """Returns the policy, in lower case where case does not matter; raises ConfigError if it is no policy."""
     if policy.lower().startswith(_BY_DURATION):
         duration_ms(policy[len(_BY_DURATION) :])
         return _BY_DURATION + policy[len(_BY_DURATION) :]
@@ -217,7 +217,7 @@ class Positions:
             due[where].state.retry_at = retry_at
             self.failures[where] = error
             began_at = self._failing_since.setdefault(where, self._cluster.now())
-            # A topic that was just created has no leader for some milliseconds: that is nobody's trouble.
+            # A topic that was just created has no leader for some milliseconds: that is normal.
             lasts = not error.retriable or self._cluster.now() - began_at >= _PATIENCE_SECONDS
             if lasts and self._lines.is_due(where):
                 logger.warning("the position of %s is not known yet: %s; trying again", where, error)
@@ -283,7 +283,8 @@ class Positions:
         self._position_found(pending)
 
     def _is_current(self, pending: _PendingPosition) -> bool:
-        """True if the partition was not taken away, nor its position moved, while the requests were in flight."""
+        """Returns True if the partition was not taken away, nor its position moved, while the requests were in
+        flight."""
         state = pending.state
         return (
             self._subscription.partitions.get(state.topic_partition) is state

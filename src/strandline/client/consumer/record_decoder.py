@@ -81,7 +81,7 @@ def visible_batches(
     aborted: Iterable[AbortedTransaction] | None,
     check_crcs: bool = True,
 ) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Header and bytes of each whole batch that has records for a reader at offset `position`.
+    """Yields header and bytes of each whole batch that has records for a reader at offset `position`.
 
     `aborted` is None for a reader of everything; otherwise batches of transactions that were aborted are left out
     (KIP-98): a transaction in the list is open from its first offset until its abort marker. Control batches are
@@ -110,7 +110,7 @@ def visible_batches(
 
 
 def _control_kind(header: BatchHeader, batch: memoryview) -> int:
-    """The kind of a control record, from its key: version int16, kind int16."""
+    """Returns the kind of a control record, from its key: version int16, kind int16."""
     keys = columns_of(header, batch).keys
     key = keys[0] if keys else None
     return int.from_bytes(key[2:4], "big") if key is not None and len(key) >= 4 else -1
@@ -127,7 +127,7 @@ def _ascend(header: BatchHeader, offsets: list[int]) -> bool:
 
 
 def last_header(data: Buffer) -> BatchHeader | None:
-    """The header of the last whole batch, visible or not; None if there is no whole batch."""
+    """Returns the header of the last whole batch, visible or not, or None if there is no whole batch."""
     last = None
     for _, header in headers_in(data):
         last = header
@@ -144,7 +144,8 @@ def records_of(
     key_deserializer: Deserializer | None = None,
     value_deserializer: Deserializer | None = None,
 ) -> list[ConsumerRecord]:
-    """The records of one batch from offset `position` on. Raises CorruptBatch, or the error of a deserializer."""
+    """Returns the records of one batch from offset `position` on. Raises CorruptBatch, or the error of a
+    deserializer."""
     columns = columns_of(header, batch)
     if header.base_offset < position:
         first = bisect_left(columns.offsets, position)
@@ -176,7 +177,7 @@ def records_of(
 
 
 def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
-    """The fields of all records of a batch. Raises CorruptBatch."""
+    """Returns the fields of all records of a batch. Raises CorruptBatch."""
     data = bytes(body_of(header, batch))
     count = header.record_count
     if count < 0:
@@ -187,7 +188,7 @@ def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
     except IndexError as error:
         raise CorruptBatch(f"records of the batch at offset {header.base_offset} are cut off") from error
     if end != len(data):
-        raise CorruptBatch(f"{len(data) - end} bytes behind the last record")
+        raise CorruptBatch(f"{len(data) - end} bytes after the last record")
     if not _ascend(header, columns.offsets):
         raise CorruptBatch(f"offsets of the batch at offset {header.base_offset} do not ascend within it")
     if header.uses_log_append_time:
@@ -196,7 +197,7 @@ def columns_of(header: BatchHeader, batch: memoryview) -> RecordColumns:
 
 
 def _decode(data: bytes, count: int, base_offset: int, base_timestamp: int, columns: RecordColumns) -> int:
-    """The hot loop: fills the columns and returns the position after the last record."""
+    """Fills the columns and returns the position after the last record. This is the hot loop."""
     add_offset, add_timestamp = columns.offsets.append, columns.timestamps.append
     add_key, add_value, add_headers = columns.keys.append, columns.values.append, columns.headers.append
     p, size_before, pause = 0, 0, RUN_MIN

@@ -14,7 +14,7 @@ _KEY = "partition.assignment.strategy"
 
 
 def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
-    """The assignors of partition.assignment.strategy, in order of preference."""
+    """Returns the assignors of partition.assignment.strategy, in order of preference."""
     assignors: list[Assignor] = []
     for strategy in config.objects(_KEY):
         if isinstance(strategy, str):
@@ -36,8 +36,8 @@ def assignors_of(config: ClientConfig) -> tuple[Assignor, ...]:
 
 
 def deserializer_of(config: ClientConfig, key: str) -> Any:
-    """The deserializer that a setting names, a function of topic and bytes or a record deserializer; None leaves bytes
-    as they are."""
+    """Returns the deserializer that a setting names: a function of topic and bytes, or a record deserializer. None
+    leaves bytes as they are."""
     try:
         return deserializer_for(config.value(key), key)
     except ValueError as error:

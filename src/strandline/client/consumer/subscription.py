@@ -145,7 +145,7 @@ class SubscriptionState:
         self.listener = listener
 
     def match_pattern(self, names: Iterable[str]) -> bool:
-        """Takes the topics that the pattern matches now; True if they are others than before."""
+        """Takes the topics that the pattern matches now; returns True if they have changed."""
         assert self.type is SubscriptionType.PATTERN
         matching = tuple(sorted(name for name in names if self.pattern.match(name)))
         changed = matching != self.topics
@@ -209,7 +209,7 @@ class SubscriptionState:
     # Positions
 
     def state(self, where: TopicPartition) -> TopicPartitionState:
-        """The state of a partition; raises IllegalStateError if it is not assigned."""
+        """Returns the state of a partition; raises IllegalStateError if it is not assigned."""
         state = self.partitions.get(where)
         if state is None:
             raise IllegalStateError(None, f"partition {where} is not assigned to this consumer")
@@ -244,7 +244,7 @@ class SubscriptionState:
         return [state for state in self.partitions.values() if state.status is status]
 
     def positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The offsets that a commit without arguments commits."""
+        """Returns the offsets that a commit without arguments commits."""
         return {
             where: OffsetAndMetadata(state.position, "", state.position_epoch)
             for where, state in self.partitions.items()

@@ -82,17 +82,17 @@ def extend_run(
 
 
 def _run(column: bytes, same: bytes) -> int:
-    """The number of bytes at the beginning that are among `same`."""
+    """Returns how many bytes at the beginning are among `same`."""
     return len(column) - len(column.lstrip(same))
 
 
 def _columns(data: bytes, at: int, width: int, size: int, count: int) -> list[bytes]:
-    """The first bytes of `count` varints, their second bytes, and so on."""
+    """Returns the first bytes of `count` varints, their second bytes, and so on."""
     return [data[p : p + size * (count - 1) + 1 : size] for p in range(at, at + width)]
 
 
 def _varint_run(data: bytes, at: int, width: int, size: int, count: int) -> int:
-    """The number of next records that have a varint of this width here."""
+    """Returns how many of the next records have a varint of this width here."""
     *more, last = _columns(data, at + size, width, size, count)
     length = _run(last, _LAST_BYTES)
     for column in more:
@@ -101,7 +101,7 @@ def _varint_run(data: bytes, at: int, width: int, size: int, count: int) -> int:
 
 
 def _numbers(columns: list[bytes], base: int) -> list[int]:
-    """The numbers that varints of up to three bytes encode, added to `base`."""
+    """Returns the numbers that varints of up to three bytes encode, added to `base`."""
     first, count = columns[0], len(columns[0])
     if all(column.count(column[0]) == count for column in columns):
         return [base + _zigzag(columns, 0)] * count
@@ -118,7 +118,7 @@ def _zigzag(columns: list[bytes], index: int) -> int:
 
 
 def _offsets(columns: list[bytes], base_offset: int) -> list[int] | range:
-    """The offsets. Those without gaps are recognised by their bytes, and need no arithmetic."""
+    """Returns the offsets. Offsets without gaps are recognised by their bytes, and need no arithmetic."""
     count, start = len(columns[0]), _zigzag(columns, 0)
     at = start % _PERIOD
     if start >= 0 and len(columns) > 1 and at + count <= _PERIOD:

@@ -20,27 +20,27 @@ class UnreadRecords:
         return self._start < len(self._records)
 
     def put(self, records: list[ConsumerRecord]) -> None:
-        """Replaces them, once all are given."""
+        """Replaces the records, once all are given."""
         self._records, self._start = records, 0
 
     def take_one(self) -> ConsumerRecord:
-        """The next one; there must be one."""
+        """Returns the next record; there must be one."""
         self._start += 1
         return self._records[self._start - 1]
 
     def take(self, count: int) -> list[ConsumerRecord]:
-        """The next ones, at most so many."""
+        """Returns the next records, at most so many."""
         start = self._start
         self._start = min(len(self._records), start + count)
         return self._records[start : self._start]
 
     def keep_only(self, keep: Callable[[TopicPartition], bool]) -> None:
-        """Drops those of other partitions, whose position has changed."""
+        """Keeps the records of partitions for which `keep` is true. The positions of the others have changed."""
         left = self._records[self._start :]
         self.put([record for record in left if keep(TopicPartition(record.topic, record.partition))])
 
     def position(self, where: TopicPartition) -> int | None:
-        """The offset of the first one of a partition."""
+        """Returns the offset of a partition's first unread record, or None if it has none."""
         for record in self._records[self._start :]:
             if (record.topic, record.partition) == where:
                 return record.offset

@@ -180,7 +180,7 @@ class DeadLetters:
         self._is_stopping = True
 
     def metrics(self) -> dict[str, float]:
-        """The numbers of records handled, retried and dead since the start."""
+        """Returns the numbers of records handled, retried and dead since the start."""
         return dict(self.counters.values)
 
     # Work
@@ -366,10 +366,10 @@ def _deserializer(settings: dict[str, Any], key: str) -> Any:
 
 
 def _is_abortable(error: KafkaError) -> bool:
-    """True if a transaction that failed with this error may be aborted and its records read again."""
+    """Returns True if a transaction that failed with this error may be aborted and its records read again."""
     return isinstance(error, GroupError) or error.code == ErrorCode.TRANSACTION_ABORTABLE
 
 
 def _is_coroutine_function(handler: object) -> bool:
-    """True for a coroutine function, and for an object whose call is one."""
+    """Returns True for a coroutine function, and for an object whose `__call__` is one."""
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)

@@ -73,13 +73,13 @@ class RetryPolicy:
     fatal: tuple[type[Exception], ...] = ()
 
     def retry_topics(self, topic: str) -> list[str]:
-        """The retry topics of a topic, in the order of attempts."""
+        """Returns the retry topics of a topic, in the order of attempts."""
         return [f"{topic}.{self.group}.retry.{number + 1}" for number in range(len(self.backoff_ms))]
 
     def outcome(
         self, record: ConsumerRecord, origin: Origin, error: Exception, *, now_ms: int, is_fatal: bool = False
     ) -> Output:
-        """The record to send for one whose attempt has ended with this error: to a retry topic or to the dead
+        """Returns the record to send for one whose attempt has ended with this error: to a retry topic or to the dead
         letter topic."""
         failed = origin.attempt + 1
         is_dead = is_fatal or isinstance(error, self.fatal) or failed > len(self.backoff_ms)
@@ -103,12 +103,12 @@ class RetryPolicy:
 
 
 def dead_letter_topic(topic: str) -> str:
-    """The dead letter topic of a topic."""
+    """Returns the dead letter topic of a topic."""
     return f"{topic}.dlq"
 
 
 def origin_of(record: ConsumerRecord) -> Origin:
-    """The origin of a retried record or dead letter, from its headers; of any other record, its own place."""
+    """Returns the origin of a retried record or dead letter, from its headers; of any other record, its own place."""
     headers = dict(record.headers)
     topic = headers.get(ORIGINAL_TOPIC)
     if topic is None:
@@ -129,12 +129,13 @@ def origin_of(record: ConsumerRecord) -> Origin:
 
 
 def without_ours(headers: Iterable[RecordHeader]) -> list[RecordHeader]:
-    """The headers of the application, without those that dead letters add."""
+    """Returns the headers of the application, without those that dead letters add."""
     return [(name, value) for name, value in headers if not name.startswith(PREFIX)]
 
 
 def redriven(record: ConsumerRecord, topic: str | None = None) -> Output:
-    """A dead letter as the record that it was, for its original topic or another; a header counts the times."""
+    """Returns a dead letter as the record that it was, for its original topic or another. A header counts how often it
+    was redriven."""
     times = _number(dict(record.headers).get(REDRIVEN), 0) + 1
     return Output(
         topic=topic or origin_of(record).topic,
@@ -152,5 +153,5 @@ def _number(text: bytes | None, otherwise: int) -> int:
 
 
 def _clipped(text: str) -> bytes:
-    """At most ERROR_BYTES_MAX bytes, and still UTF-8."""
+    """Returns the first ERROR_BYTES_MAX bytes at most, cut so that they are still UTF-8."""
     return text.encode(errors="replace")[:ERROR_BYTES_MAX].decode(errors="ignore").encode()

@@ -11,7 +11,8 @@ _CHANCE_STEPS: Final = 1 << 20
 
 
 def backoff_ms(failures: int, first_ms: float, max_ms: float, chance: float) -> float:
-    """The pause after this many failures in a row: it doubles from `first_ms` up to `max_ms`. `chance` is in [0, 1)."""
+    """Returns the pause after this many failures in a row: it doubles from `first_ms` up to `max_ms`. `chance` is in
+    [0, 1)."""
     if failures <= 0:
         return 0.0
     # 2**32 times any first pause is beyond every maximum; higher powers would only overflow.

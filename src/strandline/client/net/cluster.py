@@ -45,7 +45,7 @@ from strandline.wire.schema import Request, Response
 
 R = TypeVar("R", bound=Response)
 
-# The response that says for so many times in a row that a topic does not exist is told.
+# A missing topic is logged when this many responses in a row say that it does not exist.
 _MISSING_TOLD_AT: Final = 2
 
 logger = logging.getLogger("strandline.client.cluster")
@@ -115,7 +115,7 @@ class ClusterClient:
         return self.world.clock.monotonic()
 
     def backoff(self) -> Backoff:
-        """A new count of failures, with the pauses of retry.backoff.ms."""
+        """Returns a new count of failures, with the pauses of retry.backoff.ms."""
         return Backoff(
             self.config.int("retry.backoff.ms"),
             self.config.int("retry.backoff.max.ms"),
@@ -170,8 +170,8 @@ class ClusterClient:
                 self._refresh_waiters.remove(waiter)
 
     async def topic(self, name: str, deadline: float) -> TopicInfo:
-        """A topic's metadata, waited for until the deadline; raises UnknownTopicError or a timeout if it does not
-        come."""
+        """Returns a topic's metadata, and waits for it until the deadline; raises UnknownTopicError or a timeout if it
+        does not come."""
         self.add_topic(name)
         pause = self.backoff()
         while True:
@@ -205,7 +205,7 @@ class ClusterClient:
         version: int | None = None,
         seconds: float | None = None,
     ) -> R:
-        """The response of one node to one request, which is not repeated. Its errors are KafkaErrors."""
+        """Returns the response of one node to one request, which is not repeated. Its errors are KafkaErrors."""
         connection = self.connection(node_id, purpose)
         return await connection.call(request, cls, version=version, seconds=seconds)
 
@@ -217,8 +217,8 @@ class ClusterClient:
         return self.connections.to(node, purpose)
 
     async def least_loaded_connection(self, purpose: str = "data") -> NodeConnection:
-        """An open connection to the broker with the fewest requests in flight, or to a bootstrap server if no broker
-        responds."""
+        """Returns an open connection to the broker with the fewest requests in flight, or to a bootstrap server if no
+        broker responds."""
         failure: KafkaError | None = None
         tried = []
         for node in self._candidates(purpose):
@@ -245,14 +245,14 @@ class ClusterClient:
     async def call_any(
         self, request: Request, cls: type[R], *, seconds: float | None = None, version: int | None = None
     ) -> R:
-        """The response of the least loaded node to one request."""
+        """Returns the response of the least loaded node to one request."""
         connection = await self.least_loaded_connection()
         return await connection.call(request, cls, seconds=seconds, version=version)
 
     def _candidates(self, purpose: str) -> list[Node]:
-        """The nodes to try: those with an open connection first, the least loaded of them ahead; then the others, the
-        one that was tried longest ago ahead, so that a silent host is not asked twice in a row. Among both, bootstrap
-        servers come after brokers."""
+        """Returns the nodes to try. Those with an open connection come first, the least loaded of them ahead. The
+        others follow, ahead the one that was tried longest ago, so that a silent host is not asked twice in a row.
+        Among both, bootstrap servers come after brokers."""
         known = [self.connections.to(node, purpose) for node in self.metadata.nodes.values()]
         self._rotation += 1
         turned = known[self._rotation % len(known) :] + known[: self._rotation % len(known)] if known else []

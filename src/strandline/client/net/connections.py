@@ -127,7 +127,7 @@ class NodeConnection:
         return max(0.0, self._retry_at - self._world.clock.monotonic())
 
     def version(self, request: type[Request], *, at_most: int | None = None) -> int:
-        """The highest version of a request that both sides speak; the connection must have been open once."""
+        """Returns the highest version of a request that both sides speak; the connection must have been open once."""
         low, high = request.VERSIONS
         if at_most is not None:
             high = min(high, at_most)
@@ -141,7 +141,7 @@ class NodeConnection:
         return chosen
 
     def supports(self, request: type[Request], version: int = 0) -> bool:
-        """Whether the node speaks at least this version of a request."""
+        """Returns True if the node speaks at least this version of a request."""
         theirs = self._versions.get(request.API_KEY)
         return theirs is not None and theirs[1] >= max(version, request.VERSIONS.low)
 
@@ -167,17 +167,16 @@ class NodeConnection:
     async def call(
         self, request: Request, cls: type[R], *, version: int | None = None, seconds: float | None = None
     ) -> R:
-        """The response to a request; connects first if necessary."""
+        """Returns the response to a request; connects first if necessary."""
         await self.open()
         return cast(R, await self.send(request, version=version, seconds=seconds))
 
     def send(
         self, request: Request, *, version: int | None = None, seconds: float | None = None
     ) -> asyncio.Future[Any]:
-        """The future of a response. The request is sent on the open connection, in the order of the calls.
-
-        Its errors are KafkaErrors. The future may be dropped: nothing is logged for an error that nobody waits for.
-        """
+        """Sends a request on the open connection and returns the future of its response. Requests are sent in the order
+        of the calls. Errors are KafkaErrors. The future may be dropped: nothing is logged for an error that nobody
+        waits for."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
         def completed(response: Any, error: KafkaError | None) -> None:
@@ -335,7 +334,7 @@ class NodeConnection:
             raise error_for(error.code, f"{self.node}: {error.message}") from error
 
     def _take_versions(self, response: ApiVersionsResponse) -> None:
-        """From now on the connection is open."""
+        """Notes the versions and features that the node has. From now on the connection is open."""
         self._versions = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
         self.finalized_features = {each.name: each.max_version_level for each in response.finalized_features}
 
@@ -370,7 +369,7 @@ class NodeConnection:
         overdue = [request for request in left if request.deadline <= now]
         for request in overdue:
             request.fail(
-                KafkaTimeoutError(None, f"{self.node} did not answer in time; see request.timeout.ms")
+                KafkaTimeoutError(None, f"{self.node} did not respond in time; see request.timeout.ms")
             )
         if overdue:
             self._in_flight.clear()
@@ -425,7 +424,7 @@ class ConnectionPool:
         self.on_lost: Callable[[Node], None] | None = None
 
     def to(self, node: Node, purpose: str = "data") -> NodeConnection:
-        """The connection to a node; a new one if its address has changed."""
+        """Returns the connection to a node; a new one if its address has changed."""
         if self._is_closed:
             raise ClosedError(None, "the client is closed")
         key = (node.node_id, purpose)
@@ -442,8 +441,8 @@ class ConnectionPool:
         return created
 
     def _overdue(self, node: Node) -> None:
-        """A request to the node has timed out: the connection for requests that any node could get is dropped with
-        the one that it was sent on, or the next of those would wait for the same silent host."""
+        """Drops the connection for requests that any node could get, because a request to the node has timed out on
+        another one. The next of those requests would wait for the same silent host."""
         data = self._connections.get((node.node_id, "data"))
         if data is not None:
             data.drop()

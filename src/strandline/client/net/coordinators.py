@@ -48,7 +48,7 @@ class Coordinators:
         self._last: dict[tuple[int, str], Node] = {}  # also of those that are forgotten: to tell of a move
 
     def known(self, kind: int, key: str) -> Node | None:
-        """The coordinator of a key, if it was looked up and not forgotten."""
+        """Returns the coordinator of a key, if it was looked up and not forgotten."""
         return self._nodes.get((kind, key))
 
     def forget(self, kind: int, key: str) -> None:
@@ -56,10 +56,8 @@ class Coordinators:
         self._nodes.pop((kind, key), None)
 
     async def connection(self, kind: int, key: str, deadline: float) -> NodeConnection:
-        """An open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION).
-
-        It is looked up until the deadline, by the monotonic clock; then the error that prevented it is raised.
-        """
+        """Returns an open connection to the coordinator of a group (GROUP) or transactional id (TRANSACTION). Looks it
+        up until the deadline, by the monotonic clock; then raises the error that prevented it."""
         pause = self._backoff()
         while True:
             try:

@@ -29,7 +29,8 @@ class LoginSettings:
         self._random = world.random
 
     def login(self, config: ClientConfig) -> Login:
-        """Raises ConfigError, which shows no secret, for settings that cannot be used."""
+        """Returns the login of the settings. Raises ConfigError, which shows no secret, for settings that cannot be
+        used."""
         mechanism = config.text("sasl.mechanism").upper()
         if mechanism == OAUTHBEARER:
             return login_of(mechanism, _JAAS, None, self._nonce, self._tokens(config))
@@ -40,7 +41,7 @@ class LoginSettings:
             raise ConfigError(str(error), key=key) from None
 
     def _tokens(self, config: ClientConfig) -> Callable[[], Awaitable[str]]:
-        """Gives the token of each login: from the settings, or from an identity provider."""
+        """Returns the function that brings the token of each login: from the settings, or from an identity provider."""
         given = config.value(_TOKEN)
         if given is not None:
 
@@ -83,7 +84,7 @@ def _token_request(config: ClientConfig) -> ClientCredentials:
 
 
 def _jaas(config: ClientConfig, mechanism: str) -> str | None:
-    """The text of sasl.jaas.config, or what stands for sasl.username and sasl.password."""
+    """Returns the text of sasl.jaas.config, or the text that means the same as sasl.username and sasl.password."""
     text = config.optional_text(_JAAS)
     name, password = config.optional_text("sasl.username"), config.optional_text("sasl.password")
     if text is not None or name is None or password is None:
@@ -97,7 +98,7 @@ def _quoted(text: str) -> str:
 
 
 def tls_of(world: ClientWorld, config: ClientConfig) -> Tls:
-    """Raises ConfigError for files that cannot be used."""
+    """Returns TLS by the settings. Raises ConfigError for files that cannot be used."""
 
     def value(name: str) -> Any:
         if name == "ssl.truststore.location" and config.value(name) is None:

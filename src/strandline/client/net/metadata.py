@@ -83,7 +83,7 @@ class Metadata:
         return topic.partitions[where.partition]
 
     def leader(self, where: TopicPartition) -> Node | None:
-        """The node that leads a partition, if it is known and has a leader."""
+        """Returns the node that leads a partition, if it is known and has a leader."""
         info = self.partition(where)
         return None if info is None else self.nodes.get(info.leader_id)
 
@@ -115,7 +115,7 @@ class Metadata:
     def apply_leader_hint(
         self, where: TopicPartition, leader_id: int, leader_epoch: int, endpoint: Node | None = None
     ) -> bool:
-        """Applies a leader that a refusal named (KIP-951); True if it is a new one."""
+        """Applies a leader that a refusal named (KIP-951); returns True if it is a new one."""
         topic = self.topics.get(where.topic)
         known = self.partition(where)
         if topic is None or known is None or leader_id < 0 or leader_epoch <= known.leader_epoch:

@@ -8,7 +8,7 @@ from strandline.base.ids import TopicPartition
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    """The partitions by topic, in the order in which they come."""
+    """Returns the partitions by topic, in the order in which they come."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)

@@ -15,7 +15,8 @@ _PLAINTEXT: Final = "PLAINTEXT"
 
 
 class ClientSecurity:
-    """Made once for a client; raises ConfigError, which shows no secret, for settings that cannot be used."""
+    """TLS and login of one client's connections. Raises ConfigError, which shows no secret, for settings that cannot be
+    used."""
 
     def __init__(self, world: ClientWorld, config: ClientConfig) -> None:
         protocol = config.text("security.protocol").upper()

@@ -10,8 +10,9 @@ sent. Rules, which tests/properties/test_accumulator.py holds:
 4. The bytes of all incomplete batches are at most `memory_bytes`; `append` returns None beyond that. An open batch is
    charged for the size that it may grow to, so that a record which joins it costs no accounting. The bytes that it
    does not use come back when it is closed.
-5. A batch may be taken when it is closed (full, flushed, or because somebody waits for memory), or when `linger`
-   seconds have passed since its first record; but never before the pause after a failure is over.
+5. A batch may be taken when it is closed, or when `linger` seconds have passed since its first record; but never before
+   the pause after a failure is over. It is closed when the next record does not fit, when somebody flushes, and when
+   somebody waits for memory.
 6. A batch whose delivery deadline has passed is returned by `expire`, once.
 
 Times are seconds of the monotonic clock, passed by the caller.
@@ -74,7 +75,8 @@ class Accumulator:
         value: bytes | None,
         headers: tuple[Header, ...],
     ) -> RecordPromise | None:
-        """Appends a record to the open batch, as happens to nearly all records; None if it does not fit there."""
+        """Appends a record to the open batch, as happens to nearly all records; returns None if it does not fit
+        there."""
         batch = queue.open
         if batch is None:
             return None
@@ -100,7 +102,7 @@ class Accumulator:
         headers: tuple[Header, ...],
         now: float,
     ) -> RecordPromise | None:
-        """Appends a record, to a new batch if necessary; None if there is no memory for it."""
+        """Appends a record, to a new batch if necessary; returns None if there is no memory for it."""
         joined = self.join(queue, timestamp, key, value, headers)
         if joined is not None:
             return joined
@@ -125,7 +127,8 @@ class Accumulator:
         now: float,
         codec: int = 0,
     ) -> ProducerBatch | None:
-        """Appends the encoded records of a whole batch, with offsets from 0; None if there is no memory for it."""
+        """Appends the encoded records of a whole batch, with offsets from 0; returns None if there is no memory for
+        it."""
         assert count > 0, "a batch has records"
         self.close_open(queue)
         if len(body) > self.memory_free:
@@ -176,8 +179,8 @@ class Accumulator:
     # Sending and outcomes
 
     def sendable_at(self, queue: PartitionQueue, now: float) -> float:
-        """The time at which the queue's first batch may be taken: `now` or earlier means at once, FOREVER that none
-        waits."""
+        """Returns the time at which the queue's first batch may be taken: `now` or earlier means at once, FOREVER that
+        none waits."""
         if not queue.waiting:
             return FOREVER
         batch = queue.waiting[0]
@@ -207,7 +210,7 @@ class Accumulator:
         self.schedule(queue, retry_at)
 
     def retrying(self, now: float) -> list[PartitionQueue]:
-        """The queues that wait for the pause after a failure to end."""
+        """Returns the queues that wait for the pause after a failure to end."""
         waiting = (batch.queue for batch in self.incomplete() if not batch.is_in_flight)
         return [queue for queue in dict.fromkeys(waiting) if queue.retry_at > now]
 
@@ -253,8 +256,8 @@ class Accumulator:
         return part
 
     def expire(self, now: float) -> list[ProducerBatch]:
-        """The batches whose delivery deadline has passed. Those that wait leave their queue. Those in flight stay
-        there, because the response still says something about sequences. The caller sets their outcome with
+        """Returns the batches whose delivery deadline has passed. Those that wait leave their queue. Those in flight
+        stay there, because the response still says something about sequences. The caller sets their outcome with
         `time_out`."""
         incomplete = self.incomplete_and_done
         expired = []
@@ -288,7 +291,7 @@ class Accumulator:
     # Batches and times
 
     def incomplete(self) -> list[ProducerBatch]:
-        """The batches that have no outcome, oldest first."""
+        """Returns the batches that have no outcome, oldest first."""
         return [batch for batch in self.incomplete_and_done if batch.outcome is None and batch.split is None]
 
     def schedule(self, queue: PartitionQueue, at: float) -> None:
@@ -297,7 +300,7 @@ class Accumulator:
         heappush(self._timers, (at, self._timer_count, queue))
 
     def due(self, now: float) -> list[PartitionQueue]:
-        """The queues to look at now: those that an append made ready, and those whose time has come."""
+        """Returns the queues to look at now: those that an append made ready, and those whose time has come."""
         queues, self.ready = self.ready, []
         timers = self._timers
         while timers and timers[0][0] <= now:
@@ -305,7 +308,7 @@ class Accumulator:
         return queues
 
     def next_deadline(self) -> float:
-        """The time at which `due` or `expire` has something next; FOREVER if nothing waits."""
+        """Returns the time at which `due` or `expire` has something next; FOREVER if nothing waits."""
         incomplete = self.incomplete_and_done
         while incomplete and (incomplete[0].outcome is not None or incomplete[0].split is not None):
             incomplete.popleft()

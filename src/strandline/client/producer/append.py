@@ -103,11 +103,11 @@ class RecordAppender:
         self._memory_waiters.wake_first()
 
     def block_deadline(self) -> float:
-        """The time until which a call that begins now may wait: max.block.ms."""
+        """Returns the time until which a call that begins now may wait: max.block.ms."""
         return self._monotonic() + self._block_ms / 1000
 
     def has_metadata(self, topic: str, partition: int | None) -> bool:
-        """True if records can be appended there without waiting for metadata."""
+        """Returns True if records can be appended there without waiting for metadata."""
         queues = self._topics.get(topic)
         return queues is not None and (partition is None or 0 <= partition < len(queues.queues))
 
@@ -125,8 +125,8 @@ class RecordAppender:
         headers: Headers | None,
         is_turn: bool = False,
     ) -> RecordPromise | None:
-        """The promise of a record, or None if the topic is not known or there is no memory. Every record comes
-        through here, so each line counts. `is_turn` is for the first of those that wait for memory."""
+        """Returns the promise of a record, or None if the topic is not known or there is no memory. Every record comes
+        through here, so each line counts. `is_turn` is True for the first of the records that wait for memory."""
         if self.refusal is not None:
             self.check_accepting()
         if value.__class__ is not bytes and value is not None:
@@ -214,8 +214,8 @@ class RecordAppender:
     async def when_possible(
         self, topic: str, partition: int | None, attempt: Callable[[], T | None], deadline: float
     ) -> T:
-        """The result of `attempt`, which is called when the topic is known and it is its turn; it returns None while
-        there is not enough memory."""
+        """Calls `attempt` once the topic is known and its turn has come, and returns its result. `attempt` returns None
+        while there is not enough memory."""
 
         def attempt_now() -> T | None:
             self.check_accepting()
@@ -241,7 +241,7 @@ class RecordAppender:
             return result
 
     def buffer_full_error(self, advice: str | None = None) -> BufferFullError:
-        """The error of a record that found no memory."""
+        """Returns the error of a record that found no memory."""
         return BufferFullError(
             None,
             f"buffer.memory ({self._memory_bytes} bytes) is full of records that wait to be acknowledged, and none "

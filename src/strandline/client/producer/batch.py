@@ -116,7 +116,7 @@ class ProducerBatch:
         self.observed.add(index)
 
     def unobserved_count(self) -> int:
-        """The number of records whose outcome nobody waits for."""
+        """Returns the number of records whose outcome nobody waits for."""
         if self.is_observed:
             return 0
         return self.count - (len(self.observed) if self.observed else 0)
@@ -148,7 +148,7 @@ class ProducerBatch:
             self.watchers.append(callback)
 
     def wait(self) -> asyncio.Future[None]:
-        """A future of the outcome, for one waiter."""
+        """Returns a future of the outcome, for one waiter."""
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def completed(_: ProducerBatch) -> None:
@@ -225,11 +225,12 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return self.result()
 
     def done(self) -> bool:
-        """True if the record has its outcome."""
+        """Returns True if the record has its outcome."""
         return self._current_batch()[0].outcome is not None
 
     def exception(self) -> KafkaError | None:
-        """The error of the record, None if it was acknowledged; raises IllegalStateError before that is known."""
+        """Returns the error of the record, or None if it was acknowledged; raises IllegalStateError before that is
+        known."""
         error = self.unobserved_exception()
         if error is not None:
             batch, index = self._current_batch()
@@ -237,7 +238,8 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return error
 
     def unobserved_exception(self) -> KafkaError | None:
-        """The error as `exception` returns it, for somebody who only watches: `flush` raises it all the same."""
+        """Returns the error as `exception` does, for a caller that only watches: `flush` raises the error all the
+        same."""
         batch, index = self._current_batch()
         outcome = batch.outcome
         if outcome is None:
@@ -245,7 +247,7 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         return None if isinstance(outcome, Acknowledged) else _error_of(outcome, index)
 
     def result(self) -> RecordMetadata:
-        """The place of the record; raises its error, or IllegalStateError before that is known."""
+        """Returns the place of the record; raises its error, or IllegalStateError before that is known."""
         error = self.exception()
         if error is not None:
             raise error
@@ -279,7 +281,8 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
         batch.watch(completed)
 
     def _current_batch(self) -> tuple[ProducerBatch, int]:
-        """The batch that holds the record now, and the index there: a batch too large for the broker is split."""
+        """Returns the batch that holds the record now, and the index there: a batch too large for the broker is
+        split."""
         batch: ProducerBatch = self[0]
         index: int = self[1]
         while batch.split is not None:
@@ -289,8 +292,8 @@ class RecordPromise(tuple[ProducerBatch, int, int]):
 
 
 def _error_of(error: KafkaError, index: int) -> KafkaError:
-    """The error of one record: a broker that refuses single records names them; the others were refused only with
-    them."""
+    """Returns the error of one record: a broker that refuses single records names them; the others were refused only
+    with them."""
     if not error.records:
         return error
     for at_fault, message in error.records:

@@ -24,8 +24,8 @@ class MemoryWaiters:
         return bool(self._waiters)
 
     async def wait_turn(self, attempt: Callable[[], T | None], seconds_left: Callable[[], float]) -> T | None:
-        """The result of `attempt`, which is called when this is the first in the queue, until it finds enough; None
-        if time is over."""
+        """Calls `attempt` while this is the first in the queue, until it finds enough memory, and returns its result;
+        None if time is over."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(place)
         try:

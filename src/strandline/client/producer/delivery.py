@@ -74,7 +74,7 @@ class Delivery:
             if partition_response is None:
                 # A topic that was created again has another id than the one in the request.
                 self._handle_error(
-                    batch, error_for(ErrorCode.UNKNOWN_TOPIC_ID, "the answer does not speak of it"), now
+                    batch, error_for(ErrorCode.UNKNOWN_TOPIC_ID, "the response does not name it"), now
                 )
             elif partition_response.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
                 self.acknowledge(
@@ -176,7 +176,8 @@ class Delivery:
         self._after_completion(batch)
 
     def _after_completion(self, batch: ProducerBatch) -> None:
-        """Lets the queue go on, and those that wait for memory: a place in flight and memory are free."""
+        """Wakes the queue and the records that wait for memory: the batch has left a place in flight, and its
+        memory."""
         if batch.queue.waiting:
             self._accumulator.schedule(batch.queue, 0.0)
         self._on_memory_free()

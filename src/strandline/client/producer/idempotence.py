@@ -51,7 +51,8 @@ class Idempotence:
         return self._id_and_epoch.producer_id >= 0
 
     def may_send(self, queue: PartitionQueue) -> bool:
-        """True if the first waiting batch may be sent; a queue that must wait for a new id or epoch is remembered."""
+        """Returns True if the first waiting batch may be sent; remembers a queue that must wait for a new id or
+        epoch."""
         sequences.apply_rewind(queue)
         if sequences.needs_new_epoch(queue) and not self._begin_epoch(queue):
             self._blocked[queue] = None
@@ -60,7 +61,7 @@ class Idempotence:
         return sequences.may_send(queue)
 
     def take_blocked(self) -> list[PartitionQueue]:
-        """The queues to look at again, after `on_change`."""
+        """Returns the queues to look at again, after `on_change`."""
         blocked, self._blocked = self._blocked, {}
         return list(blocked)
 

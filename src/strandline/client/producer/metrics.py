@@ -6,7 +6,7 @@ from strandline.telemetry.counters import Counters
 
 
 def producer_metrics(counters: Counters, memory_free: int, memory_bytes: int) -> dict[str, float]:
-    """The counters and the averages that follow from them."""
+    """Returns the counters and the averages that follow from them."""
     metrics: dict[str, float] = dict(counters.values)
     requests, batches = counters.get("request-total"), counters.get("batch-total")
     metrics["buffer-available-bytes"] = memory_free

@@ -24,7 +24,7 @@ _hashes: dict[bytes, int] = {}
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit hash of Kafka's partitioner, as a number without sign."""
+    """Returns the 32-bit hash of Kafka's partitioner, as a number without sign."""
     size = len(data)
     h = _SEED ^ size
     words = size >> 2
@@ -39,7 +39,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_for_key(key: bytes, partition_count: int) -> int:
-    """The partition of a key, as Java's client chooses it."""
+    """Returns the partition of a key, as Java's client chooses it."""
     key_hash = _hashes.get(key)
     if key_hash is None:
         if len(_hashes) >= _HASHES_MAX:
@@ -52,8 +52,8 @@ def partition_for_key(key: bytes, partition_count: int) -> int:
 def weighted_choice(
     queue_lengths: Sequence[int], candidates: Sequence[int], below: Callable[[int], int]
 ) -> int:
-    """One of the candidates, the likelier the shorter its queue is (KIP-794); `below(n)` is a random number below
-    n."""
+    """Returns one of the candidates: the shorter its queue, the likelier it is chosen (KIP-794). `below(n)` is a random
+    number below n."""
     longest = max(queue_lengths) + 1
     weights = [longest - length for length in queue_lengths]
     drawn = below(sum(weights))

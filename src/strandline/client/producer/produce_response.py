@@ -26,7 +26,7 @@ _CERTAIN: Final = frozenset({ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CORRUPT_ME
 
 
 def leaves_doubt(code: int) -> bool:
-    """True if a batch may have been written, or may yet be, after a response with this error."""
+    """Returns True if a batch may have been written, or may yet be, after a response with this error."""
     return code not in _CERTAIN and (is_retriable(code) or code == ErrorCode.UNKNOWN_SERVER_ERROR)
 
 

@@ -287,7 +287,7 @@ class Producer:
         return await (await self.send(topic, value, key, **more))
 
     def _intercept(self, *record: Any) -> tuple[str, Any, Any, int | None, int | None, Headers | None]:
-        """The record after the interceptors."""
+        """Returns the record after the interceptors."""
         intercepted: tuple[str, Any, Any, int | None, int | None, Headers | None] = (
             self._interceptors.on_send(*record)
         )
@@ -371,7 +371,7 @@ class Producer:
                 ) from None
 
     async def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
-        """The partitions of a topic, with their leaders; waits up to max.block.ms."""
+        """Returns the partitions of a topic, with their leaders; waits up to max.block.ms."""
         await self._router.load(topic, None, self._monotonic() + self._block_seconds)
         info = self._cluster.metadata.topic(topic)
         return () if info is None else info.partitions

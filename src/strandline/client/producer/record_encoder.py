@@ -42,7 +42,7 @@ _HEADER_OVERHEAD_BYTES: Final = 10
 
 
 def size_bound(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
-    """The most bytes that a record can take."""
+    """Returns the largest number of bytes that a record can take."""
     size = (0 if value is None else len(value)) + (0 if key is None else len(key))
     for name, content in headers:
         size += len(name) + (0 if content is None else len(content)) + _HEADER_OVERHEAD_BYTES
@@ -50,12 +50,12 @@ def size_bound(key: bytes | None, value: bytes | None, headers: tuple[Header, ..
 
 
 def encode_varint(value: int) -> bytes:
-    """A number as a zigzag varint."""
+    """Returns a number as a zigzag varint."""
     return VARINTS[value] if 0 <= value < TABLE_SIZE else varint(value)
 
 
 def encode_body(records: list[PendingRecord], base_timestamp: int) -> tuple[bytes, int]:
-    """The bytes of a batch's records, uncompressed, and the largest of their timestamps."""
+    """Returns the bytes of a batch's records, uncompressed, and the largest of their timestamps."""
     varints = VARINTS
     parts: list[bytes] = []
     # The fields of the previous record, and the bytes that follow from them.
@@ -103,7 +103,7 @@ def encode_batch(
     producer_epoch: int,
     base_sequence: int,
 ) -> bytearray:
-    """A whole batch, as a broker takes it: offsets start at 0, and the broker sets the leader epoch."""
+    """Returns a whole batch as a broker takes it: offsets start at 0, and the broker sets the leader epoch."""
     batch = bytearray(
         HEADER.pack(
             0,

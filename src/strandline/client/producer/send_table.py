@@ -64,7 +64,7 @@ class SentTable:
         return self.acknowledged().__await__()
 
     def done(self) -> bool:
-        """True if every row has its outcome."""
+        """Returns True if every row has its outcome."""
         return all(batch.outcome is not None for batch in self._leaves())
 
     def check(self) -> None:
@@ -79,7 +79,7 @@ class SentTable:
             batch.is_observed = True
 
     def _leaves(self) -> Iterator[ProducerBatch]:
-        """The batches that have outcomes of their own: a split batch has none, its parts have."""
+        """Yields the batches that have outcomes of their own: a split batch has none, its parts have."""
         waiting = self._batches[::-1]
         while waiting:
             batch = waiting.pop()
@@ -172,7 +172,8 @@ async def _append(
 
 
 def _column(table: pa.Table | pa.RecordBatch, role: str, name: str | None) -> Any:
-    """The column, or None where none is named; the usual names may be missing, except the value's."""
+    """Returns the column, or None where none is named. Columns by their usual names may be missing, except the
+    value's."""
     if name is None:
         return None
     if name in table.schema.names:

@@ -223,7 +223,7 @@ class Sender:
         self.wake()
 
     def _leader_id(self, queue: PartitionQueue) -> int:
-        """The leader of a queue's partition; -1 if it is not known."""
+        """Returns the leader of a queue's partition; -1 if it is not known."""
         leader = self._cluster.metadata.leader(TopicPartition(queue.topic, queue.partition))
         return -1 if leader is None else leader.node_id
 
@@ -252,7 +252,7 @@ class Sender:
             self._send(node_queue, connection, batches)
 
     def _connection(self, node_queue: _NodeQueue, now: float) -> NodeConnection | None:
-        """The node's connection if requests can be sent on it now."""
+        """Returns the node's connection if requests can be sent on it now."""
         if node_queue.resume_at > now:
             self._pause(node_queue, node_queue.resume_at)
             return None
@@ -297,8 +297,8 @@ class Sender:
             self._enqueue(queue, now)
 
     def _collect_batches(self, node_queue: _NodeQueue, now: float) -> list[ProducerBatch]:
-        """One batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the node
-        queue."""
+        """Takes one batch of each queue in turn, up to the size of a request. Queues with nothing to send leave the
+        node queue."""
         batches: list[ProducerBatch] = []
         size = 0
         accumulator = self._accumulator
@@ -321,8 +321,8 @@ class Sender:
         return batches
 
     def _is_sendable(self, node_queue: _NodeQueue, queue: PartitionQueue, now: float) -> bool:
-        """True if the queue's first batch may be sent to this node now. If not, something else brings it up later:
-        a timer, a response, or the leader's own queue."""
+        """Returns True if the queue's first batch may be sent to this node now. If not, something else brings it up
+        later: a timer, a response, or the leader's own queue."""
         if self._accumulator.sendable_at(queue, now) > now:
             return False
         partition = self._cluster.metadata.partition(TopicPartition(queue.topic, queue.partition))
@@ -336,7 +336,7 @@ class Sender:
         return self._idempotence is None or self._idempotence.may_send(queue)
 
     def _encode(self, batch: ProducerBatch) -> bool:
-        """Makes the batch's body; False if another thread does that, which brings the queue up again."""
+        """Makes the batch's body; returns False if another thread does that, which brings the queue up again."""
         if batch.body is not None:
             return True
         if batch.is_open:

@@ -43,17 +43,17 @@ NO_PRODUCER_ID: Final = ProducerIdAndEpoch(-1, -1)
 
 
 def may_send(queue: PartitionQueue) -> bool:
-    """True if the first waiting batch may be sent now, as far as sequences are concerned."""
+    """Returns True if the first waiting batch may be sent now, as far as sequences are concerned."""
     if queue.needs_new_epoch or queue.rewind_to is not None or len(queue.in_flight) >= IN_FLIGHT_MAX:
         return False
     if queue.waiting[0].has_sequence or queue.has_unresolved_sequence or not queue.is_producer_known:
-        # A repetition, one that may become one, or the first batch: alone.
+        # A repetition, a batch that may become one, and the first batch are sent alone.
         return not queue.in_flight
     return not any(batch.is_in_doubt for batch in queue.in_flight)
 
 
 def needs_new_epoch(queue: PartitionQueue) -> bool:
-    """True if the whole producer must begin a new epoch for this queue, and can: nothing of it is in flight."""
+    """Returns True if the whole producer must begin a new epoch for this queue, and can: nothing of it is in flight."""
     if queue.in_flight:
         return False
     if queue.needs_new_epoch:
@@ -129,8 +129,9 @@ def refused(queue: PartitionQueue, batch: ProducerBatch) -> None:
 
 
 def comes_too_early(queue: PartitionQueue, batch: ProducerBatch) -> bool:
-    """True if a batch that is refused as out of order has only to wait for one before it, which is still to be sent
-    (again). That one may have been written: its sequence must not be forgotten before a broker has responded to it."""
+    """Returns True if a batch that is refused as out of order only has to wait for an earlier one, which is still to be
+    sent (again). The earlier one may have been written: its sequence must not be forgotten before a broker has
+    responded to it."""
     if not _is_current(queue, batch) or queue.rewind_to is not None:
         return True
     return any(
@@ -147,14 +148,14 @@ def refused_as_out_of_order(queue: PartitionQueue, batch: ProducerBatch) -> None
 
 
 def next_epoch(id_and_epoch: ProducerIdAndEpoch) -> ProducerIdAndEpoch | None:
-    """The same producer in its next epoch; None if it has none left and needs another id."""
+    """Returns the same producer in its next epoch, or None if no epoch is left and it needs another id."""
     if id_and_epoch.epoch >= EPOCH_MAX - 1:
         return None
     return ProducerIdAndEpoch(id_and_epoch.producer_id, id_and_epoch.epoch + 1)
 
 
 def _is_current(queue: PartitionQueue, batch: ProducerBatch) -> bool:
-    """True if the batch's sequence is one of the queue's present epoch."""
+    """Returns True if the batch's sequence is one of the queue's present epoch."""
     return batch.has_sequence and (batch.producer_id, batch.producer_epoch) == (
         queue.producer_id,
         queue.producer_epoch,
@@ -162,6 +163,6 @@ def _is_current(queue: PartitionQueue, batch: ProducerBatch) -> bool:
 
 
 def _is_below(one: int, other: int) -> bool:
-    """True if the first sequence is the lower one. Sequences wrap at 2^31, so the one that is less than half the
-    circle before the other is."""
+    """Returns True if the first sequence is the lower one. Sequences wrap at 2^31, so the lower one is the one that is
+    less than half the circle before the other."""
     return (one - other) & 0x7FFFFFFF > 0x3FFFFFFF

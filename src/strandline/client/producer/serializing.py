@@ -19,7 +19,7 @@ Serialize = Callable[[str, Any], Any]
 
 
 def serialized(serialize: Serialize, topic: str, original: Any, what: str) -> bytes | None:
-    """The bytes of a key or value; an error that the serializer raises becomes a SerializationError."""
+    """Returns the bytes of a key or value. An error that the serializer raises becomes a SerializationError."""
     try:
         data = serialize(topic, original)
     except (KafkaError, LookupNeeded):
@@ -30,7 +30,7 @@ def serialized(serialize: Serialize, topic: str, original: Any, what: str) -> by
 
 
 def serialization_error(error: Exception, what: str) -> KafkaError:
-    """The client's error for one of a serializer. That a registry cannot be asked is no fault of the record."""
+    """Returns the client's error for one of a serializer. A registry that cannot be asked is no fault of the record."""
     if isinstance(error, RegistryUnavailable):
         return ConnectionFailedError(
             None, str(error), advice="see whether the schema registry runs, then try again"
@@ -59,14 +59,15 @@ class RecordSerializers:
     def serialize(
         self, topic: str, value: Any, key: Any, headers: Any
     ) -> tuple[bytes | None, bytes | None, list[Any]]:
-        """Value, key and headers as they are sent. Raises LookupNeeded; the headers of the caller stay as they are."""
+        """Returns value, key and headers as they are sent, and leaves the caller's headers as they are. Raises
+        LookupNeeded."""
         pairs = list(headers.items() if isinstance(headers, Mapping) else headers or ())
         key = self._part(self._key, topic, key, pairs, "key")
         value = self._part(self._value, topic, value, pairs, "value")
         return value, key, pairs
 
     async def serialize_waiting(self, *record: Any) -> tuple[bytes | None, bytes | None, list[Any]]:
-        """The same, after the look-ups that the serializers need."""
+        """Does the same as `serialize`, after the look-ups that the serializers need."""
         for _ in range(LOOKUPS_MAX):
             try:
                 return self.serialize(*record)
@@ -77,7 +78,7 @@ class RecordSerializers:
         )
 
     def serialize_at_once(self, *record: Any) -> tuple[bytes | None, bytes | None, list[Any]]:
-        """The same; raises KafkaTimeoutError if a look-up is needed."""
+        """Does the same as `serialize`; raises KafkaTimeoutError if a look-up is needed."""
         try:
             return self.serialize(*record)
         except LookupNeeded as needed:
@@ -113,7 +114,8 @@ class RecordSerializers:
 
 
 def record_bytes(content: Any, what: str) -> bytes:
-    """The content as bytes. Other buffers are copied, because the caller may change them before they are sent."""
+    """Returns the content as bytes. Other buffers are copied, because the caller may change them before they are
+    sent."""
     if isinstance(content, bytes):
         return content
     if isinstance(content, bytearray | memoryview):
@@ -126,7 +128,7 @@ def record_bytes(content: Any, what: str) -> bytes:
 
 
 def checked_timestamp(timestamp_ms: Any) -> int:
-    """The timestamp, if it can be one: an error at once, and not when its batch is encoded."""
+    """Returns the timestamp if it can be one; raises the error now, and not when the batch is encoded."""
     if not isinstance(timestamp_ms, int) or not 0 <= timestamp_ms < 1 << 63:
         raise SerializationError(
             None,
@@ -139,7 +141,7 @@ def checked_timestamp(timestamp_ms: Any) -> int:
 def record_headers(
     headers: Mapping[str, bytes | None] | Iterable[tuple[str | bytes, bytes | None]],
 ) -> tuple[Header, ...]:
-    """The headers as pairs of bytes."""
+    """Returns the headers as pairs of bytes."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     encoded: list[Header] = []
     for pair in pairs:

@@ -17,7 +17,7 @@ from strandline.wire.record_batch import HEADER_BYTES
 
 
 def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
-    """The settings of the accumulator, from those of the producer."""
+    """Returns the settings of the accumulator, from those of the producer."""
     return AccumulatorSettings(
         batch_bytes=config.int("batch.size") - HEADER_BYTES,
         memory_bytes=config.int("buffer.memory"),
@@ -29,7 +29,7 @@ def accumulator_settings(config: ClientConfig) -> AccumulatorSettings:
 def serializer_setting(
     config: ClientConfig, setting: str
 ) -> Callable[[str, Any], bytes | None] | RecordSerializer | None:
-    """The serializer that a setting names; None leaves bytes as they are."""
+    """Returns the serializer that a setting names. None leaves bytes as they are."""
     try:
         return serializer_for(config.value(setting), setting)
     except ValueError as error:
@@ -37,7 +37,7 @@ def serializer_setting(
 
 
 def sender_settings(config: ClientConfig) -> SenderSettings:
-    """The settings of the sender, from those of the producer."""
+    """Returns the settings of the sender, from those of the producer."""
     codec = CODES[config.text("compression.type")]
     name = f"compression.{config.text('compression.type')}.level"
     return SenderSettings(

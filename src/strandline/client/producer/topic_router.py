@@ -48,7 +48,7 @@ class TopicQueues:
             self.queues.append(PartitionQueue(self.name, len(self.queues)))
 
     def choose(self, partition: int | None, key: bytes | None, value: bytes | None) -> PartitionQueue | None:
-        """The queue for a record; None if the partition is not known."""
+        """Returns the queue for a record, or None if the partition is not known."""
         queues = self.queues
         if partition is not None:
             return queues[partition] if 0 <= partition < len(queues) else None
@@ -59,11 +59,12 @@ class TopicQueues:
         return self.sticky
 
     def may_go_anywhere(self, key: bytes | None) -> bool:
-        """True if a record with this key may go to any partition."""
+        """Returns True if a record with this key may go to any partition."""
         return self.sticky is not None and (key is None or self._ignores_keys)
 
     def next_sticky(self) -> PartitionQueue:
-        """The queue that takes records without a key now: another one once a batch's worth went to the last."""
+        """Returns the queue that takes records without a key now. It changes when a batch's worth of bytes went to the
+        last one."""
         assert self.sticky is not None
         if self.sticky.sticky_bytes >= self._batch_bytes // 2 and self.sticky.open is None:
             self.sticky.sticky_bytes = 0
@@ -106,12 +107,12 @@ class TopicRouter:
         cluster.on_change(self._metadata_changed)
 
     def available(self, topic: str) -> tuple[int, ...]:
-        """The partitions of a topic that have a leader."""
+        """Returns the partitions of a topic that have a leader."""
         info = self._cluster.metadata.topic(topic)
         return () if info is None else info.available
 
     async def load(self, topic: str, partition: int | None, deadline: float) -> TopicQueues:
-        """The queues of a topic. Waits for its metadata, and once more if that lacks the partition."""
+        """Returns the queues of a topic. Waits for its metadata, and once more if that lacks the partition."""
         info = await self._cluster.topic(topic, deadline)
         if partition is not None and not 0 <= partition < len(info.partitions):
             if partition >= 0:
@@ -146,7 +147,7 @@ def _partitioner(setting: Any) -> Partitioner | None:
     if setting is None:
         return None
     if isinstance(setting, str):
-        # Java's names end in the same words.
+        # Java's class names mean the same: org.apache.kafka.clients.producer.RoundRobinPartitioner.
         name = setting.rpartition(".")[2].lower().replace("_", "").removesuffix("partitioner")
         if name == "roundrobin":
             return RoundRobin()

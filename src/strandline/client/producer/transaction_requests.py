@@ -26,8 +26,8 @@ from strandline.wire.api.k28_txn_offset_commit import (
 def init_request(
     transactional_id: str, timeout_ms: int, previous: ProducerIdAndEpoch
 ) -> InitProducerIdRequest:
-    """InitProducerId. `previous` is the id and epoch that the producer had, so that only it, and no older one, gets
-    the next epoch (KIP-360)."""
+    """Returns the InitProducerId request. `previous` is the id and epoch that the producer had, so that only it, and no
+    older one, gets the next epoch (KIP-360)."""
     return InitProducerIdRequest(
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
@@ -39,7 +39,7 @@ def init_request(
 def add_partitions_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    """The AddPartitionsToTxn of these partitions."""
+    """Returns the AddPartitionsToTxn request for these partitions."""
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
         v3_and_below_producer_id=id_and_epoch.producer_id,
@@ -52,7 +52,7 @@ def add_partitions_request(
 
 
 def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
-    """The error codes of all partitions."""
+    """Returns the error codes of all partitions."""
     return [
         each.partition_error_code
         for topic in response.results_by_topic_v3_and_below
@@ -63,7 +63,7 @@ def partition_errors(response: AddPartitionsToTxnResponse) -> list[int]:
 def add_offsets_request(
     transactional_id: str, id_and_epoch: ProducerIdAndEpoch, group_id: str
 ) -> AddOffsetsToTxnRequest:
-    """The AddOffsetsToTxn of a group."""
+    """Returns the AddOffsetsToTxn request for a group."""
     return AddOffsetsToTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,
@@ -79,8 +79,8 @@ def txn_offset_commit_request(
     group: Any,
     offsets: Mapping[Any, Any],
 ) -> TxnOffsetCommitRequest:
-    """The TxnOffsetCommit of a group. `group` may be an object with generation_id, member_id and group_instance_id,
-    which fence a member that is no longer one; an id alone fences nobody."""
+    """Returns the TxnOffsetCommit request for a group. `group` may be an object with generation_id, member_id and
+    group_instance_id, by which the coordinator refuses a former member; an id alone refuses nobody."""
     topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
     for (topic, partition), where in offsets.items():
         epoch = getattr(where, "leader_epoch", None)
@@ -108,7 +108,7 @@ def txn_offset_commit_request(
 
 
 def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_commit: bool) -> EndTxnRequest:
-    """The EndTxn that commits or aborts."""
+    """Returns the EndTxn request that commits or aborts."""
     return EndTxnRequest(
         transactional_id=transactional_id,
         producer_id=id_and_epoch.producer_id,
@@ -118,8 +118,8 @@ def end_request(transactional_id: str, id_and_epoch: ProducerIdAndEpoch, is_comm
 
 
 def first_error(codes: list[int]) -> int:
-    """The error that matters of several: one that a retry does not help before one that it does, and the cause
-    before the items that were not attempted because of it."""
+    """Returns the error that matters most of several: one that a retry does not help before one that it does, and the
+    cause before the items that were not attempted because of it."""
     wrong = [code for code in codes if code != ErrorCode.NONE]
     return min(wrong, key=_severity, default=ErrorCode.NONE)
 

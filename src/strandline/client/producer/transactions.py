@@ -369,7 +369,7 @@ class Transactions(Idempotence):
         deadline: float,
         codes: Callable[[Any], list[int]] | None = None,
     ) -> R:
-        """The response of a coordinator, which is asked again while its error is retriable."""
+        """Returns the response of a coordinator, and asks again while its error is retriable."""
         pause = self._cluster.backoff()
         versions = _V2_VERSIONS_MAX if self.is_transaction_v2 else _V1_VERSIONS_MAX
         while True:

@@ -61,8 +61,7 @@ class UnobservedErrors:
         self._earlier = None
 
     def take(self) -> KafkaError | None:
-        """The first error, with the count in its text, as an error of its own; None if there is none. It is given
-        once."""
+        """Returns the first error once, as a new error whose text has the count; None if there is none."""
         count, first = self._earlier or (0, None)
         for what, error in self._failed:
             unobserved = what.unobserved_count()

@@ -1,4 +1,4 @@
-"""A producer that is collected, or an interpreter that exits, with records that were not delivered says so."""
+"""Logs how many records were not delivered when a producer is collected, or when the interpreter exits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ logger = logging.getLogger("strandline.client.producer")
 def tell_unsent(
     producer: object, batches: Iterable[ProducerBatch], queued_count: Callable[[], int] = lambda: 0
 ) -> finalize[[Any, Any], Any]:
-    """Has the log tell of undelivered records when nobody can deliver them any more; `detach` it where another does.
-
-    `batches` are those of the accumulator, and nothing that could keep the producer alive; `queued_count` returns the
-    number of records that are not in a batch yet.
-    """
+    """Has undelivered records logged when nobody can deliver them any more. Call `detach` on the result where they are
+    reported in another way. `batches` are those of the accumulator, without a reference that would keep the producer
+    alive; `queued_count` returns the number of records that are not in a batch yet."""
     return finalize(producer, _tell, batches, queued_count)
 
 

@@ -24,7 +24,8 @@ _LEFT_OUT: Final = ("start", "append_batch", "send_nowait")
 
 
 async def result_within(timeout: float | None, work: Awaitable[T], otherwise: str) -> T:
-    """The result of `work`, or KafkaTimeoutError after so many seconds; a timeout of its own is raised as it is."""
+    """Returns the result of `work`, or raises KafkaTimeoutError after so many seconds. A timeout of the work itself is
+    raised as it is."""
     try:
         return await within(timeout, work)
     except TimeoutError as error:
@@ -54,20 +55,20 @@ class BlockingClient:
         self.close()
 
     def close(self, *arguments: Any, **keywords: Any) -> None:
-        """Closes the client, as the asyncio one does; twice is fine."""
+        """Closes the client, as the asyncio one does; it may be called again."""
         if self._thread.is_of_this_process:
             self._thread.run(self._client.close(*arguments, **keywords))
 
     if not TYPE_CHECKING:  # A checker knows the names from calls.pyi, and any other is a mistake.
 
         def __getattr__(self, name: str) -> Any:
-            """A call of an asyncio client that is put together at run time, as Spark's source does."""
+            """Returns a call of an asyncio client whose class is made at run time, as Spark's source makes one."""
             if name.startswith("_"):
                 raise AttributeError(name)
             return _blocking(name, inspect.getattr_static(type(self._client), name)).__get__(self)
 
     def _attribute(self, name: str) -> Any:
-        """An attribute of the asyncio client, read on its loop."""
+        """Returns an attribute of the asyncio client, read on its loop."""
         self._check_process()
         return self._thread.call(lambda: getattr(self._client, name))
 
@@ -77,8 +78,8 @@ class BlockingClient:
 
 
 def calls_of(client: type) -> Callable[[type[B]], type[B]]:
-    """A decorator of a blocking class: it gets the public methods and properties of the asyncio class that it does not
-    define itself, made blocking, with their names, signatures and docstrings."""
+    """Returns a decorator for a blocking class. The class gets the public methods and properties of the asyncio class
+    that it does not define itself, made blocking, with their names, signatures and docstrings."""
 
     def decorate(blocking: type[B]) -> type[B]:
         for name in dir(client):

@@ -34,15 +34,16 @@ class AdminCalls(BlockingClient):
     def group_lag(
         self, group_ids: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, GroupLagDescription]:
-        """The lag of groups, or of all groups that have committed something; those that do not exist are left out."""
+        """Returns the lag of groups, or of all groups that have committed something; those that do not exist are left
+        out."""
     def list_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
     ) -> list[GroupListing]:
-        """The groups of all brokers: each broker lists the groups that it coordinates."""
+        """Returns the groups of all brokers: each broker lists the groups that it coordinates."""
     def describe_groups(
         self, group_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, GroupDescription]:
-        """The groups with their members."""
+        """Returns the groups with their members."""
     def delete_groups(self, group_ids: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes groups that have no members."""
     def list_group_offsets(
@@ -53,7 +54,7 @@ class AdminCalls(BlockingClient):
         require_stable: bool = False,
         timeout: float | None = None,
     ) -> dict[TopicPartition, CommittedOffset]:
-        """The committed offsets of a group: all, or those of the given partitions that have one."""
+        """Returns the committed offsets of a group: all, or those of the given partitions that have one."""
     def alter_group_offsets(
         self,
         group_id: str,
@@ -83,11 +84,11 @@ class AdminCalls(BlockingClient):
     def delete_topics(self, names: Iterable[str], *, timeout: float | None = None) -> None:
         """Deletes topics with all of their records."""
     def list_topics(self, *, include_internal: bool = False, timeout: float | None = None) -> list[str]:
-        """The names of all topics."""
+        """Returns the names of all topics."""
     def describe_all_topics(self, *, timeout: float | None = None) -> list[TopicInfo]:
-        """All topics with their partitions, internal ones too, by name."""
+        """Returns all topics with their partitions, internal ones too, by name."""
     def describe_topics(self, names: Iterable[str], *, timeout: float | None = None) -> dict[str, TopicInfo]:
-        """The topics with their partitions."""
+        """Returns the topics with their partitions."""
     def create_partitions(
         self,
         counts: Mapping[str, int],
@@ -108,7 +109,8 @@ class AdminCalls(BlockingClient):
         is_read_committed: bool = False,
         timeout: float | None = None,
     ) -> dict[TopicPartition, ListedOffset]:
-        """The first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is none."""
+        """Returns the first offset at or after each timestamp, or at EARLIEST, LATEST or MAX_TIMESTAMP; -1 if there is
+        none."""
     def describe_configs(
         self,
         resources: Iterable[ConfigResource],
@@ -118,7 +120,7 @@ class AdminCalls(BlockingClient):
         include_documentation: bool = False,
         timeout: float | None = None,
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        """The settings by resource and name; all of them, or those with the given names."""
+        """Returns the settings by resource and name; all of them, or those with the given names."""
     def alter_configs(
         self,
         changes: Mapping[ConfigResource, Iterable[ConfigChange]],
@@ -130,13 +132,13 @@ class AdminCalls(BlockingClient):
     def list_config_resources(
         self, types: Iterable[ResourceType] = (), *, timeout: float | None = None
     ) -> list[ConfigResource]:
-        """All resources that have settings of their own, of the given kinds or of all."""
+        """Returns all resources that have settings of their own, of the given kinds or of all."""
     def describe_cluster(
         self, *, include_fenced: bool = False, timeout: float | None = None
     ) -> ClusterDescription:
-        """The brokers of the cluster, fenced ones on request."""
+        """Returns the brokers of the cluster, fenced ones on request."""
     def describe_features(self, *, timeout: float | None = None) -> Features:
-        """The feature levels that are finalized, and those that are supported."""
+        """Returns the feature levels that are finalized, and those that are supported."""
     def update_features(
         self,
         levels: Mapping[str, int],
@@ -162,7 +164,7 @@ class AdminCalls(BlockingClient):
     def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, *, timeout: float | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The partitions that are being moved, of the given ones or of all."""
+        """Returns the partitions that are being moved, of the given ones or of all."""
     def describe_log_dirs(
         self,
         node_ids: Iterable[int] | None = None,
@@ -170,9 +172,9 @@ class AdminCalls(BlockingClient):
         topics: Iterable[str] | None = None,
         timeout: float | None = None,
     ) -> dict[int, tuple[LogDirDescription, ...]]:
-        """The log directories of the given brokers, or of all, with the sizes of their replicas."""
+        """Returns the log directories of the given brokers, or of all, with the sizes of their replicas."""
     def describe_quorum(self, *, timeout: float | None = None) -> QuorumDescription:
-        """The controllers' own log: its leader, and how far the others are."""
+        """Returns the controllers' own log: its leader, and how far the others are."""
     def add_raft_voter(
         self,
         voter_id: int,
@@ -189,15 +191,15 @@ class AdminCalls(BlockingClient):
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        """The producers that the leaders of these partitions remember."""
+        """Returns the producers that the leaders of these partitions remember."""
     def list_transactions(
         self, *, states: Iterable[str] = (), producer_ids: Iterable[int] = (), timeout: float | None = None
     ) -> list[TransactionListing]:
-        """The transactions of all brokers: each broker lists those that it coordinates."""
+        """Returns the transactions of all brokers: each broker lists those that it coordinates."""
     def describe_transactions(
         self, transactional_ids: Iterable[str], *, timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
-        """The transactions of these transactional ids."""
+        """Returns the transactions of these transactional ids."""
     def fence_producers(self, transactional_ids: Iterable[str], *, timeout: float | None = None) -> None:
         """Fences the producers of these transactional ids, and aborts their open transactions."""
     def abort_transaction(
@@ -211,7 +213,7 @@ class AdminCalls(BlockingClient):
     ) -> None:
         """Ends a transaction that hangs in one partition because its coordinator has forgotten it (KIP-664)."""
     def describe_acls(self, wanted: AclFilter | None = None, *, timeout: float | None = None) -> list[Acl]:
-        """The rules that match a filter, or all."""
+        """Returns the rules that match a filter, or all."""
     def create_acls(self, acls: Iterable[Acl], *, timeout: float | None = None) -> None:
         """Creates rules of who may do what."""
     def delete_acls(self, filters: Iterable[AclFilter], *, timeout: float | None = None) -> list[Acl]:
@@ -219,7 +221,7 @@ class AdminCalls(BlockingClient):
     def describe_client_quotas(
         self, entity_types: Iterable[str] = (), *, timeout: float | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """The quotas by entity, of those that have all of the given types."""
+        """Returns the quotas by entity, of those that have all of the given types."""
     def alter_client_quotas(
         self,
         changes: Mapping[QuotaEntity, Mapping[str, float | None]],
@@ -231,7 +233,7 @@ class AdminCalls(BlockingClient):
     def describe_scram_credentials(
         self, users: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> dict[str, tuple[ScramCredential, ...]]:
-        """The SCRAM credentials of these users, or of all."""
+        """Returns the SCRAM credentials of these users, or of all."""
     def alter_scram_credentials(
         self,
         *,
@@ -252,13 +254,13 @@ class AdminCalls(BlockingClient):
     def describe_tokens(
         self, owners: Iterable[str] | None = None, *, timeout: float | None = None
     ) -> list[DelegationToken]:
-        """The tokens of these owners, or all that the user may see."""
+        """Returns the tokens of these owners, or all that the user may see."""
     def renew_token(self, hmac: bytes, *, period_ms: int = -1, timeout: float | None = None) -> int:
         """Lets a token live for another period, and returns when it ends then."""
     def expire_token(self, hmac: bytes, *, period_ms: int = -1, timeout: float | None = None) -> int:
         """Ends a token after a period, or at once with -1, and returns when it ends."""
     def brokers(self) -> tuple[Node, ...]:
-        """The brokers that the last metadata named, by id."""
+        """Returns the brokers that the last metadata named, by id."""
 
 class ConsumerCalls(BlockingClient):
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
@@ -266,20 +268,20 @@ class ConsumerCalls(BlockingClient):
     def unsubscribe(self) -> None:
         """Leaves the group, and reads nothing any more."""
     def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read now."""
+        """Returns the partitions that are read now."""
     def subscription(self) -> set[str]:
-        """The topics that are subscribed to."""
+        """Returns the topics that are subscribed to."""
     def pause(self, *partitions: TopicPartition) -> None:
         """Keeps polls from returning records of these partitions until they are resumed; they stay assigned."""
     def resume(self, *partitions: TopicPartition) -> None:
         """Has polls return records of these partitions again."""
     def paused(self) -> set[TopicPartition]:
-        """The partitions that are paused."""
+        """Returns the partitions that are paused."""
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """Moves the position: the next poll reads from here."""
     def fetch_until(self, partition: TopicPartition, offset: int | None) -> None:
-        """Fetches nothing from this offset on, except records that come with earlier ones, which polls return all
-        the same. None takes that back; a partition that is assigned again has no such offset."""
+        """Fetches nothing from this offset on, except records that come in one batch with earlier ones; polls return
+        those all the same. None takes that back; a partition that is assigned again has no such offset."""
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Moves the position to the log start; of all partitions if none is named."""
     def seek_to_end(self, *partitions: TopicPartition) -> None:
@@ -287,40 +289,40 @@ class ConsumerCalls(BlockingClient):
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
         """Moves the position to the first record at or after this time, or to the end if there is none."""
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
-        """The offset that is read next; it is looked up first if necessary."""
+        """Returns the offset that is read next; it is looked up first if necessary."""
     def committed(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """The group's committed offsets of these partitions; None where there is none."""
+        """Returns the group's committed offsets of these partitions, or None where there is none."""
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The log start offsets of these partitions."""
+        """Returns the log start offsets of these partitions."""
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The high watermarks, or with isolation.level=read_committed the last stable offsets."""
+        """Returns the high watermarks, or with isolation.level=read_committed the last stable offsets."""
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after each time; None where there is none."""
+        """Returns the first record at or after each time, or None where there is none."""
     def lag(self, partition: TopicPartition) -> int | None:
-        """The offsets from the position to the end that can be read, as of the last fetch; None before the first."""
+        """Returns the offsets from the position to the readable end at the last fetch; None before the first."""
     def partitions_for(self, topic: str, timeout: float | None = None) -> list[TopicPartition]:
-        """The partitions of a topic."""
+        """Returns the partitions of a topic."""
     def poll(self, timeout: float | None = ..., max_records: int | None = None) -> list[ConsumerRecord]:
-        """The records that are there, or the first that come within so many seconds; at most max.poll.records. With
-        None it waits until there are some, with 0 it does not wait."""
+        """Returns the records that are there, or the first that come within `timeout` seconds; at most
+        max.poll.records. With None it waits until there are some, with 0 it does not wait."""
     def set_batch_filter(self, is_wanted: Callable[[bytes], bool] | None) -> None:
-        """Has polls pass over batches, as if read, whose uncompressed bytes the function does not want."""
+        """Has polls pass over batches whose uncompressed bytes the function refuses, as if they had been read."""
     def getmany(
         self, timeout: float | None = ..., max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """The records of `poll`, by partition."""
+        """Returns the records of `poll`, by partition."""
     def getone(self) -> ConsumerRecord:
-        """The next record, whenever it comes."""
+        """Returns the next record; waits for it without a limit."""
     def getone_nowait(self) -> ConsumerRecord | None:
-        """The next of the records that `getone` or an iteration has polled already; None if there is none."""
+        """Returns the next record that `getone` or an iteration has polled already, or None if there is none."""
     def poll_table(
         self,
         timeout: float | None = ...,
@@ -329,9 +331,9 @@ class ConsumerCalls(BlockingClient):
         max_bytes: int = ...,
         with_timestamp_type: bool = False,
     ) -> pyarrow.RecordBatch:
-        """The records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key, value
-        and headers, and on request whose clock the timestamp is of. Rows may be more than `max_rows` by those of
-        the last batch. Deserializers do not apply."""
+        """Returns the records of whole batches as a pyarrow RecordBatch: topic, partition, offset, timestamp, key,
+        value and headers, and on request the timestamp's type. Rows may be more than `max_rows` by those of the last
+        batch. Deserializers do not apply."""
     def commit(
         self,
         offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
@@ -350,7 +352,7 @@ class ConsumerCalls(BlockingClient):
 
 class ProducerCalls(BlockingClient):
     def partitions_for(self, topic: str) -> tuple[PartitionInfo, ...]:
-        """The partitions of a topic, with their leaders; waits up to max.block.ms."""
+        """Returns the partitions of a topic, with their leaders; waits up to max.block.ms."""
     def metrics(self) -> dict[str, float]:
         """Counts since the start, by Kafka's names where it has one."""
     def init_transactions(self) -> None:

@@ -64,12 +64,12 @@ class Consumer(ConsumerCalls):
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None
     ) -> CommitResult:
-        """Starts a commit; commits started so are carried out in order. Its error is only in the result."""
+        """Starts a commit. Such commits are carried out in order. The error of one is only in its result."""
         self._check_process()
         return CommitResult(self, self._thread.call(lambda: self._client.commit_async(offsets)))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Records one by one until the consumer is closed; commits cover only those that were given."""
+        """Yields records one by one, until the consumer is closed. Commits cover only the records that were given."""
         while True:
             try:
                 record = self.getone()
@@ -104,7 +104,7 @@ class CommitResult:
         self._work = work
 
     def done(self) -> bool:
-        """True if the commit has ended."""
+        """Returns True if the commit has ended."""
         return self._work.done()
 
     def result(self, timeout: float | None = None) -> None:
@@ -112,7 +112,7 @@ class CommitResult:
         self._consumer._thread.run(self._wait(timeout))
 
     async def _wait(self, timeout: float | None) -> None:
-        await result_within(timeout, asyncio.shield(self._work), "the commit was not answered")
+        await result_within(timeout, asyncio.shield(self._work), "the commit got no response")
 
 
 class _CallerThreadListener:

@@ -66,5 +66,5 @@ class DeadLetters(BlockingClient):
         self._client.stop()
 
     def metrics(self) -> dict[str, float]:
-        """The numbers of records handled, retried and dead since the start."""
+        """Returns the numbers of records handled, retried and dead since the start."""
         return self._client.metrics()

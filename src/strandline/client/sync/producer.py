@@ -47,7 +47,7 @@ class TableResult:
         self.rows = sent.rows
 
     def done(self) -> bool:
-        """True if every row has its outcome."""
+        """Returns True if every row has its outcome."""
         return self._sent.done()
 
     def check(self) -> None:
@@ -108,7 +108,7 @@ class Producer(ProducerCalls):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> SendResult:
-        """Puts a record into the queue and returns its result, or raises what is wrong with it at once."""
+        """Puts a record into the queue and returns its result; raises at once if the record is wrong."""
         if not self._thread.is_of_this_process:
             self._check_process()
         if not self._is_plain:
@@ -230,7 +230,7 @@ class Producer(ProducerCalls):
             self._thread.run(self._close(None, is_told=True))
 
     async def _close(self, timeout: float | None, *, is_told: bool = False) -> None:
-        """`is_told` has errors that nobody has looked at logged, and not raised."""
+        """Closes the client. With `is_told`, errors that nobody has looked at are logged, and not raised."""
         is_told = is_told or timeout == 0
         loop = asyncio.get_running_loop()
         began_at = loop.time()

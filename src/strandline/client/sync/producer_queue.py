@@ -28,7 +28,7 @@ _AT_ONCE_MAX: Final = 500
 
 
 def size_of(content: Any) -> int:
-    """About how many bytes a key or value keeps in memory; it may not have been serialized yet."""
+    """Returns about how many bytes a key or value keeps in memory; it may not have been serialized yet."""
     if content.__class__ is bytes:
         return len(content)
     if content is None:
@@ -48,11 +48,11 @@ class SendResult:
         self._is_observed = False
 
     def unobserved_count(self) -> int:
-        """1 while nobody has looked at the result."""
+        """Returns 1 while nobody has looked at the result, and 0 after that."""
         return 0 if self._is_observed else 1
 
     def done(self) -> bool:
-        """True if the record has its outcome."""
+        """Returns True if the record has its outcome."""
         return self._error is not None or (self._promise is not None and self._promise.done())
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
@@ -131,9 +131,9 @@ class ProducerQueue:
         self._deferred_progress = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiters: list[asyncio.Future[None]] = []
-        self._count = 0  # of all records and markers ever taken
-        self._noted_number = 0  # the last in the queue when somebody began to wait,
-        self._noted_deadline = 0.0  # and until when those up to it may wait
+        self._count = 0  # the number of all records and markers that were taken so far
+        self._noted_number = 0  # the last record in the queue when somebody began to wait
+        self._noted_deadline = 0.0  # the time until which records up to that one may wait
 
     async def take(self, items: deque[Any]) -> None:
         """Takes some items out of the queue: (result, record, …) for a record, (None, marker, …) for a marker."""
@@ -195,8 +195,8 @@ class ProducerQueue:
         self._deferred_bytes += size_of(record[1]) + size_of(record[2])
 
     def _deadline(self, number: int, after_count: int) -> float:
-        """When a record has waited for long enough. All that were in the queue when somebody began to wait had come
-        by then, so the clock is read once for them and not for each record."""
+        """Returns the time until which a record may wait. All records that were in the queue when somebody began to
+        wait get the same one, so the clock is read once for them and not for each."""
         if number > self._noted_number:
             self._noted_number = number + after_count
             self._noted_deadline = self._appender.block_deadline()

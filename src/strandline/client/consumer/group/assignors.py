@@ -51,11 +51,12 @@ class Assignor(Protocol):
         ...
 
     def user_data(self, owned: Sequence[TopicPartition], generation: int) -> bytes | None:
-        """The bytes that a member sends to the leader beside its subscription."""
+        """Returns the bytes that a member sends to the leader beside its subscription."""
         ...
 
     def assign(self, members: Sequence[MemberSubscription], counts: Mapping[str, int]) -> Assignment:
-        """The partitions of every member; `counts` has the topics that exist and how many partitions each has."""
+        """Returns the partitions of every member; `counts` has the topics that exist and how many partitions each
+        has."""
         ...
 
 
@@ -108,5 +109,5 @@ class RoundRobinAssignor:
 
 
 def all_partitions(counts: Mapping[str, int]) -> list[TopicPartition]:
-    """The partitions of all topics, by topic and number."""
+    """Returns the partitions of all topics, by topic and number."""
     return [TopicPartition(topic, index) for topic in sorted(counts) for index in range(counts[topic])]

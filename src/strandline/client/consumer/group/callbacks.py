@@ -22,14 +22,14 @@ class RebalanceListener:
     """
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
-        """Called after these partitions were assigned; positions can be set with seek."""
+        """Is called after these partitions were assigned; positions can be set with seek."""
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
-        """Called before these partitions go to others: the last moment to commit."""
+        """Is called before these partitions go to others: it is the last moment to commit."""
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
-        """Called when these partitions are gone already, perhaps to others: a commit would fail. By default as if
-        revoked."""
+        """Is called when these partitions are gone already, perhaps to others: a commit would fail. By default it does
+        the same as `on_partitions_revoked`."""
         return self.on_partitions_revoked(partitions)
 
 

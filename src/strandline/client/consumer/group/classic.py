@@ -15,7 +15,7 @@ Prepare and complete happen inside a poll; join and sync go on between polls.
 Rules:
 1. The rebalance is cooperative only if every assignor of this member is; otherwise eager.
 2. Partitions of a member that the coordinator removed (or that left because nobody polled for max.poll.interval.ms)
-   are lost, not revoked: others may have them, so nothing is committed. A consumer that waits for records polls.
+   are lost, not revoked: others may have them, so nothing is committed. Waiting inside `poll` counts as polling.
 3. A static member (group.instance.id) does not leave when it is closed: the next member with its id within
    session.timeout.ms gets its partitions.
 4. The leader also watches the topics of all members: when their partitions change it starts another rebalance.
@@ -344,7 +344,7 @@ class ClassicMembership:
         return chosen[0].assign(members, counts)
 
     def _counts(self, topics: Mapping[str, int]) -> dict[str, int]:
-        """The number of partitions that each topic has now; 0 if there is no such topic yet."""
+        """Returns the number of partitions that each topic has now; 0 if there is no such topic yet."""
         known = self._cluster.metadata.topics
         return {topic: len(known[topic].partitions) if topic in known else 0 for topic in topics}
 
@@ -377,7 +377,7 @@ class ClassicMembership:
         raise AssertionError("unreachable: _refused raises")
 
     async def _call(self, request: Request, cls: type[R], *, seconds: float) -> R:
-        """The response to one request; a connection that fails means that the whole attempt is made again."""
+        """Returns the response to one request. If the connection fails, the whole attempt is made again."""
         deadline = self._cluster.now() + self._cluster.config.seconds("default.api.timeout.ms")
         try:
             return await self._coordinator.call(request, cls, deadline, seconds=seconds)

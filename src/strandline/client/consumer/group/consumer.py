@@ -189,7 +189,7 @@ class ConsumerMembership:
             self._callbacks.enqueue("on_partitions_assigned", added)
 
     def _target_partitions(self) -> list[TopicPartition]:
-        """The assignment by names; metadata is requested for topics whose names are not known."""
+        """Returns the assignment by names; requests metadata for topics whose names are not known."""
         partitions: list[TopicPartition] = []
         for topic_id, indexes in (self._target or {}).items():
             name = self._cluster.metadata.topic_name(topic_id)
@@ -284,7 +284,7 @@ class ConsumerMembership:
         self._check_reconciled()
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
-        """A heartbeat with every field that the coordinator may need."""
+        """Returns a heartbeat with every field that the coordinator may need."""
         subscription = self._subscription
         is_pattern = subscription.type is SubscriptionType.SERVER_PATTERN
         return ConsumerGroupHeartbeatRequest(
@@ -309,7 +309,7 @@ class ConsumerMembership:
         )
 
     def _without_unchanged(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatRequest:
-        """The heartbeat without fields that the coordinator has already."""
+        """Returns the heartbeat without fields that the coordinator has already."""
         acknowledged = self._acknowledged
         if acknowledged is None or self._needs_full_heartbeat or self._epoch == _JOIN_EPOCH:
             return request

@@ -88,7 +88,8 @@ class GroupCoordinatorClient:
         seconds: float | None = None,
         at_most: int | None = None,
     ) -> R:
-        """The response to one attempt; the deadline is for finding the coordinator, `seconds` for its response."""
+        """Returns the response to one attempt; the deadline is for finding the coordinator, `seconds` for its
+        response."""
         coordinator = await self._cluster.coordinators.connection(GROUP, self.group_id, deadline)
         connection = self._cluster.connections.to(coordinator.node, PURPOSE)
         try:
@@ -120,7 +121,7 @@ class GroupCoordinatorClient:
             logger.error("group %s: a heartbeat failed", self.group_id, exc_info=error)
 
     def forget_if_moved(self, code: int) -> bool:
-        """True if this code says that another broker is the coordinator; it is looked up again then."""
+        """Returns True if this code says that another broker is the coordinator; it is looked up again then."""
         if code in COORDINATOR_MOVED:
             self._cluster.coordinators.forget(GROUP, self.group_id)
             return True

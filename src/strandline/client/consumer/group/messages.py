@@ -33,7 +33,7 @@ def encode_subscription(
     rack: str | None = None,
     user_data: bytes | None = None,
 ) -> bytes:
-    """A member's subscription, for JoinGroup."""
+    """Returns a member's subscription, for JoinGroup."""
     message = ConsumerProtocolSubscription(
         topics=tuple(sorted(topics)),
         user_data=user_data,
@@ -50,7 +50,7 @@ def encode_subscription(
 
 
 def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes) -> MemberSubscription:
-    """A member's subscription, from JoinGroup's response."""
+    """Returns a member's subscription, from JoinGroup's response."""
     version = min(int.from_bytes(metadata[:_VERSION_BYTES], "big"), _VERSION_MAX)
     message = decode(ConsumerProtocolSubscription, version, metadata, _VERSION_BYTES)
     return MemberSubscription(
@@ -69,7 +69,7 @@ def decode_subscription(member_id: str, instance_id: str | None, metadata: bytes
 
 
 def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
-    """A member's assignment, for SyncGroup."""
+    """Returns a member's assignment, for SyncGroup."""
     message = ConsumerProtocolAssignment(
         assigned_partitions=tuple(
             TopicPartitionData(topic=topic, partitions=indexes)
@@ -84,7 +84,7 @@ def encode_assignment(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def decode_assignment(data: bytes) -> list[TopicPartition]:
-    """The partitions of an assignment; none if the member got none."""
+    """Returns the partitions of an assignment; none if the member got none."""
     if len(data) <= _VERSION_BYTES:
         return []
     version = min(int.from_bytes(data[:_VERSION_BYTES], "big"), _VERSION_MAX)

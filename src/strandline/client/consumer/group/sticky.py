@@ -92,7 +92,7 @@ class StickyAssignor:
 
 
 class CooperativeStickyAssignor:
-    """The same for members that keep their partitions while the group rebalances."""
+    """Does the same as `StickyAssignor`, for members that keep their partitions while the group rebalances."""
 
     name = "cooperative-sticky"
     is_cooperative = True
@@ -127,7 +127,7 @@ def assign_sticky(
     counts: Mapping[str, int],
     claims: Mapping[str, tuple[int, tuple[TopicPartition, ...]]],
 ) -> Assignment:
-    """A balanced assignment of all partitions; claims are generation and partitions by member id."""
+    """Returns a balanced assignment of all partitions; claims are generation and partitions by member id."""
     ordered = sorted(members, key=lambda m: m.member_id)
     subscribed = {member.member_id: frozenset(member.topics) for member in ordered}
     held = _valid_claims(ordered, subscribed, counts, claims)
@@ -148,7 +148,7 @@ def _valid_claims(
     counts: Mapping[str, int],
     claims: Mapping[str, tuple[int, tuple[TopicPartition, ...]]],
 ) -> _Claims:
-    """The partitions that each member may keep, ordered by partition then topic as Java does."""
+    """Returns the partitions that each member may keep, ordered by partition then topic as Java does."""
     best: dict[TopicPartition, tuple[int, str | None]] = {}
     for member in members:
         generation, owned = claims[member.member_id]
