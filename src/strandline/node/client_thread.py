@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-# What the thread that waits for the running work is asked to do; None ends its wait.
+# The calls that the thread which waits for the running work has to make; None ends its wait.
 _CALLER: ContextVar[SimpleQueue[Callable[[], None] | None] | None] = ContextVar("caller", default=None)
 # A callback of the loop takes milliseconds; a process that exits must not hang on one that does not end.
 _STOP_SECONDS_MAX: Final = 5.0
@@ -32,7 +32,7 @@ class LoopThread:
         self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="strandline-client", daemon=True)
         self._thread.start()
-        # What a user registers after the first client was made runs before this, and can still use it.
+        # Exit handlers that a user registers after the first client was made run before this one, and can use clients.
         atexit.register(self._stop)
 
     @property
@@ -40,7 +40,8 @@ class LoopThread:
         return self._pid == os.getpid()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result, from any other thread. When the wait is interrupted, the work is cancelled.
+        """Runs a coroutine on the loop and returns its result, from any other thread. An interrupted wait cancels the
+        work.
 
         Until then this thread does what the work asks of it through `ask_the_caller`.
         """
@@ -66,7 +67,7 @@ class LoopThread:
             raise
 
     async def ask_the_caller(self, act: Callable[[], T]) -> T:
-        """The result of a function that the thread which waits for this work is to call."""
+        """Has the thread that waits for this work call a function, and returns its result."""
         caller = _CALLER.get()
         if caller is None:
             return act()
@@ -93,7 +94,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, act: Callable[[], T]) -> T:
-        """The result of a function that must run on the loop."""
+        """Returns the result of a function that must run on the loop."""
 
         async def once() -> T:
             return act()
@@ -118,9 +119,9 @@ class LoopThread:
 class Handoff:
     """Items from many threads to one coroutine on the loop, in order, many at a time.
 
-    Waking a loop from another thread costs more than all else about a record, so it happens once for many items: `take`
-    is called with the line, where both parts of an item stand before the bytes of all that came before it, and takes
-    some out. A thread that is far ahead waits until half of `count_max` and of `bytes_max` is gone.
+    Waking a loop from another thread costs more than all else about a record, so it happens once for many items. `take`
+    is called with the queue and takes some items out; an item is the two values that were put, and the bytes of all
+    items before it. A thread that is far ahead waits until half of `count_max` and of `bytes_max` is free.
     """
 
     def __init__(
@@ -135,15 +136,15 @@ class Handoff:
         self._count_max = count_max
         self._bytes_max = bytes_max
         self._items: deque[tuple[Any, Any, int]] = deque()
-        self._bytes_put = 0  # of all items ever
-        self._bytes_taken = 0  # of those that are not in the line any more
+        self._bytes_put = 0  # the bytes of all items that were ever put
+        self._bytes_taken = 0  # the bytes of those that have left the queue
         self._lock = threading.Lock()
         self._is_woken = False
         self._room = threading.Condition(self._lock)
         self._task: asyncio.Task[None] | None = None
 
     def count(self) -> int:
-        """The number of items in the line."""
+        """Returns the number of items in the queue."""
         return len(self._items)
 
     def put_without_waiting(self, one: Any, other: Any, size: int = 0) -> None:
@@ -159,12 +160,12 @@ class Handoff:
         if len(self._items) > self._count_max or self._bytes_put - self._bytes_taken > self._bytes_max:
             with self._room:
                 while not self._has_room():
-                    # The time limit is only for the case that the loop died: then nobody would ever say so.
+                    # The time limit is for a loop that died: nobody would wake this thread.
                     self._room.wait(1.0)
 
     def _has_room(self) -> bool:
-        in_line = self._bytes_put - self._bytes_taken
-        return len(self._items) <= self._count_max // 2 and in_line <= self._bytes_max // 2
+        queued_bytes = self._bytes_put - self._bytes_taken
+        return len(self._items) <= self._count_max // 2 and queued_bytes <= self._bytes_max // 2
 
     def _wake(self) -> None:
         self._task = self._loop.create_task(self._empty())
@@ -203,7 +204,8 @@ class _Threads:
             return self._found
 
     def forget_lock(self) -> None:
-        """In a forked child: a lock that another thread of the parent held would stay locked there."""
+        """Replaces the lock in a forked child, where a lock that another thread of the parent held would stay
+        locked."""
         self._lock = threading.Lock()
 
 
@@ -212,5 +214,5 @@ os.register_at_fork(after_in_child=_threads.forget_lock)
 
 
 def loop_thread() -> LoopThread:
-    """The one of this process."""
+    """Returns the loop thread of this process."""
     return _threads.get()

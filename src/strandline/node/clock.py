@@ -11,5 +11,5 @@ class RealClock:
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
-    # Itself and not a call of it: most requests ask.
+    # The function itself, without a method around it, because most requests read the clock.
     monotonic = staticmethod(time.monotonic)

@@ -1,8 +1,8 @@
 """The providers of settings that Apache Kafka brings along: the environment, files of properties, and directories.
 
-What they refuse and what they only leave out is as in Kafka: a parameter that makes no sense, a file that cannot be
-read and a path for the environment are errors; a path outside `allowed.paths`, a directory that is none and a name that
-is not there have no value.
+As in Kafka, these are errors: a parameter that makes no sense, a file that cannot be read, a path for the environment.
+These have no value: a path outside `allowed.paths`, a path that is not a directory where one is expected, an unknown
+name.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _PACKAGE: Final = "org.apache.kafka.common.config.provider"
 
 
 def broker_config(settings: Mapping[str, str]) -> BrokerConfig:
-    """A node's configuration, with the variables in its values filled in; raises InvalidConfig."""
+    """Returns a node's configuration with the variables in its values filled in; raises InvalidConfig."""
     return BrokerConfig(filled_in(settings))
 
 
 def filled_in(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings with their variables replaced; raises InvalidConfig."""
+    """Returns settings with their variables replaced; raises InvalidConfig."""
     lookups = {provider.name: _lookup(provider) for provider in providers_of(settings)}
     return dict(fill_in(settings, lookups))
 
@@ -71,7 +71,7 @@ def _directory(parameters: Mapping[str, str]) -> Lookup:
 
     def look_up(path: str, key: str) -> str | None:
         directory = place(path)
-        # A key is the name of a file right there: one with a slash would lead out of what is allowed.
+        # A key is the name of a file in this directory: one with a slash could lead out of the allowed paths.
         if directory is None or os.path.basename(key) != key:
             return None
         file = os.path.join(directory, key)
@@ -81,7 +81,7 @@ def _directory(parameters: Mapping[str, str]) -> Lookup:
 
 
 def _allowed_places(parameters: Mapping[str, str]) -> Callable[[str], str | None]:
-    """Where a path leads, or None if that is not below one of `allowed.paths`."""
+    """Returns a function that normalises a path, or returns None if the path is not below one of `allowed.paths`."""
     listed = parameters.get("allowed.paths")
     allowed = [os.path.normpath(path) for path in listed.split(",")] if listed else None
     for path in allowed or ():
@@ -102,7 +102,7 @@ def _allowed_places(parameters: Mapping[str, str]) -> Callable[[str], str | None
 
 
 def _read(path: str) -> str:
-    """In UTF-8, line ends as they are."""
+    """Reads a file as UTF-8, with its line ends as they are."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()

@@ -28,7 +28,7 @@ class CertificateFiles(NamedTuple):
 
 
 def make_authority(directory: Path, name: str = "Strandline development CA", days: int = DAYS) -> Path:
-    """Makes an authority unless there is one; the path of its certificate."""
+    """Makes an authority unless there is one; returns the path of its certificate."""
     x509, ec, hashes, _ = _cryptography()
     certificate, key_file = directory / CA_CERTIFICATE, directory / CA_KEY
     if certificate.exists() and key_file.exists():
@@ -57,10 +57,8 @@ def make_certificate(
     days: int = DAYS,
     keeps_existing: bool = False,
 ) -> CertificateFiles:
-    """A certificate by the authority in `directory`, for servers on these hosts and for clients of this name.
-
-    Negative days make one that has expired, for tests.
-    """
+    """Makes a certificate by the authority in `directory`, for servers on these hosts and for clients of this name.
+    Negative days make one that has expired, for tests."""
     x509, ec, hashes, serialization = _cryptography()
     authority = make_authority(directory)
     path = directory / f"{name}.pem"

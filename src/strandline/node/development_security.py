@@ -40,7 +40,8 @@ class DevelopmentSecurity:
         hosts: tuple[str, ...] = (),
         client_auth: str = "none",
     ) -> None:
-        """Makes what is not there yet; ValueError for a protocol that secures nothing, TlsError without the extra."""
+        """Makes the files that are missing. Raises ValueError for a protocol that secures nothing, and TlsError without
+        the extra."""
         if protocol not in PROTOCOLS:
             raise ValueError(f"{protocol} secures nothing: choose one of {', '.join(PROTOCOLS)}")
         self.directory = directory.absolute()
@@ -70,7 +71,7 @@ class DevelopmentSecurity:
     # Brokers
 
     def broker_settings(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """The settings of a node whose listeners were PLAINTEXT, with this protocol on all of them."""
+        """Returns the settings of a node whose listeners were PLAINTEXT, with this protocol on all of them."""
         protocol, secured = self.protocol, dict(settings)
         for key in ("listeners", "advertised.listeners"):
             if key in secured:
@@ -96,7 +97,7 @@ class DevelopmentSecurity:
         return secured
 
     def scram_users(self) -> list[UserScramCredentialRecord]:
-        """The user, for the metadata of a new cluster."""
+        """Returns the user's records for the metadata of a new cluster."""
         return [self._scram_user(each) for each in (SCRAM_SHA_256, SCRAM_SHA_512)] if self.has_sasl else []
 
     def _scram_user(self, mechanism: str) -> UserScramCredentialRecord:
@@ -114,7 +115,7 @@ class DevelopmentSecurity:
     # Clients
 
     def client_settings(self) -> dict[str, str]:
-        """For Strandline's client, and for Java's: Kafka's own names."""
+        """Returns settings by Kafka's own names, for Strandline's client and for Java's."""
         found = {"security.protocol": self.protocol}
         if self.server is not None and self.client is not None:
             found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self.server.authority)}
@@ -128,7 +129,7 @@ class DevelopmentSecurity:
         return found
 
     def librdkafka_settings(self) -> dict[str, str]:
-        """For confluent-kafka and kcat."""
+        """Returns settings for confluent-kafka and kcat."""
         found = {"security.protocol": self.protocol}
         if self.server is not None and self.client is not None:
             found["ssl.ca.location"] = str(self.server.authority)
@@ -140,7 +141,7 @@ class DevelopmentSecurity:
         return found
 
     def python_settings(self) -> dict[str, Any]:
-        """For aiokafka and kafka-python."""
+        """Returns settings for aiokafka and kafka-python."""
         found: dict[str, Any] = {"security_protocol": self.protocol}
         if self.server is not None and self.client is not None:
             context = ssl.create_default_context(cafile=str(self.server.authority))
@@ -153,7 +154,8 @@ class DevelopmentSecurity:
         return found
 
     def write_client_properties(self, bootstrap: str) -> Path:
-        """Writes the settings of clients, for their owner's eyes only; the path of the file with Kafka's names."""
+        """Writes the settings of clients into files that only their owner can read; returns the path of the one with
+        Kafka's names."""
         self._write_properties(LIBRDKAFKA_PROPERTIES, bootstrap, self.librdkafka_settings())
         self._write_registry_properties()
         return self._write_properties(CLIENT_PROPERTIES, bootstrap, self.client_settings())
@@ -165,7 +167,7 @@ class DevelopmentSecurity:
         return path
 
     def _write_registry_properties(self) -> None:
-        """The settings of the schema registry's clients, by the names of Confluent's."""
+        """Writes the settings of the schema registry's clients, by Confluent's names."""
         settings = {"basic.auth.credentials.source": "USER_INFO"}
         settings["basic.auth.user.info"] = f"{self.user}:{self.password}"
         if self.server is not None:
@@ -186,7 +188,7 @@ class DevelopmentSecurity:
 
 
 def mechanism_of(directory: Path) -> str | None:
-    """The mechanism that clients were told at the last start; None at the first."""
+    """Returns the mechanism that clients were told at the last start, or None at the first."""
     path = directory / CLIENT_PROPERTIES
     if not path.exists():
         return None

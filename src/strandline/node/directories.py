@@ -39,12 +39,13 @@ from strandline.wire.schema import Message
 
 
 def directories_of(config: BrokerConfig) -> tuple[str, ...]:
-    """Every directory that has to be formatted: that of the metadata log may be one of its own."""
+    """Returns every directory that has to be formatted. The metadata log may have a directory of its own."""
     return tuple(dict.fromkeys((*config.log_dirs, metadata_directory(config))))
 
 
 def only_log_directory(path: str) -> str:
-    """The value of log.dirs for one directory; UnusableDirectory if that list would be read as something else."""
+    """Returns the value of log.dirs for one directory; raises UnusableDirectory if that text would be read as another
+    list."""
     if "," in path:
         raise UnusableDirectory(
             f"{path} has a comma, and log.dirs is a list of directories with commas between them: choose a path "
@@ -67,7 +68,7 @@ def check_directories(config: BrokerConfig) -> None:
         except NotADirectoryError as error:
             if len(directories_of(config)) == 1:
                 raise not_a_directory(path) from error
-        except OSError:  # its disk does not answer; the node may do without it, and says so
+        except OSError:  # its disk does not respond; the node may do without it, and says so
             continue
 
 
@@ -90,7 +91,8 @@ def _check_tenants(path: str, *, is_alone: bool) -> None:
 
 
 def unformatted_directories(config: BrokerConfig) -> list[str]:
-    """The directories that a node which is alone has to format; UnusableDirectory if somebody has to decide."""
+    """Returns the directories that a one-node cluster has to format; raises UnusableDirectory if the operator has to
+    decide."""
     directories = directories_of(config)
     missing = [path for path in directories if is_unformatted(RealDisk(), path)]
     if missing and len(missing) < len(directories):
@@ -147,7 +149,7 @@ def format_if_empty(
 def _format(
     disk: RealDisk, config: BrokerConfig, path: str, cluster_id: str, voters: VoterSet | None
 ) -> None:
-    """Under the directory's lock: two processes that start at the same time do not format it twice."""
+    """Formats a directory under its lock, so that two processes that start at the same time do not format it twice."""
     disk.make_directory(path)
     take_lock(disk, path)
     try:
@@ -167,5 +169,5 @@ def _format(
 
 
 def cluster_id_of(path: str) -> str:
-    """Which cluster a formatted directory belongs to."""
+    """Returns the id of the cluster that a formatted directory belongs to."""
     return checkpoints.parse_properties(RealDisk().read(f"{path}/{names.META_PROPERTIES}"))["cluster.id"]

@@ -26,7 +26,7 @@ _locked: Final[dict[int, str]] = {}
 
 
 def _find_syncfs() -> Callable[[int], int] | None:
-    """Linux's syncfs, from the first version that returns errors of writing back (5.8)."""
+    """Returns Linux's syncfs, or None before the version in which it began to report errors of writing back (5.8)."""
     if sys.platform != "linux":
         return None
     version = re.match(r"(\d+)\.(\d+)", os.uname().release)
@@ -69,7 +69,7 @@ class RealFile:
             self._write_rest(position, parts, written)
 
     def _write_rest(self, position: int, parts: Sequence[Buffer], written: int) -> None:
-        """After a short write: the next one says why it was short."""
+        """Writes the rest after a short write. If the disk is the reason, this write raises the error."""
         rest = memoryview(b"".join(parts))
         while written < len(rest):
             count = os.pwrite(self.fd, rest[written:], position + written)
@@ -94,7 +94,7 @@ class RealFile:
             os.fsync(self.fd)
 
     def send_to(self, socket_fd: int, position: int, size: int) -> int:
-        """Hands a region to a socket without reading it; the number of bytes that the socket took."""
+        """Hands a region to a socket without reading it; returns the number of bytes that the socket took."""
         return os.sendfile(socket_fd, self.fd, position, size)
 
     def retain(self) -> None:
@@ -226,7 +226,7 @@ class RealDisk:
 
 
 def _conflicting_lock() -> bytes:
-    """A request for the lock of a whole file."""
+    """Returns the request for the lock of a whole file."""
     kind, whence, start, length = fcntl.F_WRLCK, os.SEEK_SET, 0, 0
     if _IS_DARWIN:
         return _FLOCK.pack(start, length, 0, kind, whence)
@@ -234,7 +234,8 @@ def _conflicting_lock() -> bytes:
 
 
 def _holder(contents: bytes) -> int | None:
-    """The process whose lock stands in the way, as F_GETLK says; 0 for one of another container."""
+    """Returns the process that holds a conflicting lock, from F_GETLK's response; 0 for a process of another container,
+    None if there is no such lock."""
     if _IS_DARWIN:
         _, _, process_id, kind, _ = _FLOCK.unpack(contents)
     else:

@@ -43,13 +43,12 @@ if TYPE_CHECKING:
     from strandline.node.metrics_server import MetricsServer
 
 METRICS_PORT = "strandline.metrics.port"
-# Of the internal topics, in Kafka.
 # Hosts that mean all addresses of a machine: nobody can connect to those.
 EVERY_ADDRESS = ("0.0.0.0", "::", "")
-_REPLICAS_BY_DEFAULT = "3"
+_REPLICAS_BY_DEFAULT = "3"  # of the internal topics, in Kafka
 # Files that are not logs: sockets, indexes being mapped, and some room.
 _OTHER_FILES_SHARE = 4
-# Set for a node that has no reason to outlive the process that started it, whose id it is.
+# The id of the process that started this node; set if the node must not outlive that process.
 STOPS_WITH_PARENT = "STRANDLINE_STOPS_WITH_PARENT"
 _PARENT_CHECK_SECONDS = 0.5
 # The number of a socket over which the process that started this one sets faults.
@@ -66,7 +65,8 @@ def embedded_settings(
     advertise: str | None = None,
     given: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The settings of `strandline up`: one node in both roles, reachable from this machine; `given` overrides them.
+    """Returns the settings of `strandline up`: one node in both roles, reachable from this machine; `given` overrides
+    them.
 
     `advertise` is the host that clients are told to connect to, if it is not `host`. Raises UnusableDirectory for a
     path that the settings cannot name.
@@ -74,7 +74,7 @@ def embedded_settings(
     given = given or {}
     # Only this node itself connects to its controller.
     own = "localhost" if host in EVERY_ADDRESS or advertise else host
-    # By either of its names: the only voter is this node, whatever its number.
+    # The id by either of its names: this node is the only voter, whatever its id.
     node_id = given.get("node.id") or given.get("broker.id") or "1"
     controller = f"CONTROLLER://{_bracketed(own)}:0"
     return {
@@ -113,12 +113,12 @@ def _for_own_listeners(given: Mapping[str, str], controller: str) -> dict[str, s
 
 
 def _bracketed(host: str) -> str:
-    """A host as it stands before a port: an IPv6 address is in brackets."""
+    """Returns a host as it stands before a port: an IPv6 address is in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def open_to_others(config: BrokerConfig) -> list[str]:
-    """The listeners that other machines reach and on which everybody may do everything."""
+    """Returns the listeners that other machines reach and on which everybody may do everything."""
     if config.optional_text("authorizer.class.name"):
         return []
     return [
@@ -129,7 +129,7 @@ def open_to_others(config: BrokerConfig) -> list[str]:
 
 
 def fit_to_nodes(settings: dict[str, str], nodes: int) -> list[str]:
-    """Lowers what asks for more replicas than there are nodes; what was lowered, in words."""
+    """Lowers settings that ask for more replicas than there are nodes; returns a note about each."""
     said = []
     for key in ("offsets.topic.replication.factor", "transaction.state.log.replication.factor"):
         factor = settings.get(key) or _REPLICAS_BY_DEFAULT
@@ -160,7 +160,8 @@ def _switched_disk() -> RealDisk:
 
 
 def _where_set(config: BrokerConfig, key: str, otherwise: int) -> int:
-    """Kafka's defaults for receiving would hold back large requests, and its queue of 50 is short for many clients."""
+    """Returns the setting if it is set, and `otherwise` if not: Kafka's default for receiving would hold back large
+    requests, and its queue of 50 connections is short for many clients."""
     return config.int(key) if key in config.static else otherwise
 
 
@@ -214,7 +215,7 @@ class RunningNode:
         return CutLinks(self.networks)
 
     def fault_control(self) -> FaultControl:
-        """The switches for faults, of a node that was made with them and has started."""
+        """Returns the switches for faults of a node that was made with them and has started."""
         from strandline.node.faults.control import FaultControl
         from strandline.node.faults.disk import SwitchedDisk
         from strandline.node.faults.observation import observe
@@ -235,7 +236,8 @@ class RunningNode:
             raise
 
     async def _serve_metrics(self) -> None:
-        """First of all: a port that is taken is an error before anything is changed, and a start can be watched."""
+        """Opens the metrics page before all else, so that a taken port is an error before anything is changed, and so
+        that the start can be watched."""
         port = self._config.int(METRICS_PORT)
         if port >= 0:
             from strandline.node.metrics_server import MetricsServer
@@ -266,12 +268,12 @@ class RunningNode:
 
     @property
     def faults_url(self) -> str:
-        """Where faults are set over HTTP; empty if they are not."""
+        """The URL at which faults are set over HTTP; empty if there is none."""
         return "" if self._faults is None else self._faults.url
 
     @property
     def metrics_url(self) -> str:
-        """Where the node's metrics are; empty if they are not served."""
+        """The URL of the node's metrics; empty if they are not served."""
         if self._metrics is None:
             return ""
         host = self._config.text("strandline.metrics.host") or "localhost"
@@ -285,7 +287,7 @@ class RunningNode:
         self._workers.close()
 
     async def _prepare_directories(self) -> None:
-        """Formats them if they are new and this node is alone, once nothing else can refuse the start."""
+        """Formats the directories if they are new and this node is alone, once nothing else can refuse the start."""
         config = self._config
         check_directories(config)
         if unformatted_directories(config):
@@ -295,7 +297,7 @@ class RunningNode:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients begin: the first advertised listener. Empty for a node that is a controller only."""
+        """The first advertised listener, at which clients begin. Empty for a node that is a controller only."""
         if not self._config.is_broker:
             return ""
         endpoint = self.broker.endpoints[0]
@@ -309,7 +311,7 @@ class RunningNode:
             self._end()
 
     async def abandon(self) -> None:
-        """Ends without order, as far as that is possible within a process that goes on."""
+        """Ends the node without a clean shutdown, as far as that is possible within a process that goes on."""
         try:
             await self.broker.abandon()
         finally:
@@ -320,7 +322,7 @@ def stderr_events(*, node: int, as_json: bool = False, level: str = "info") -> E
     clock = RealClock()
 
     def say(line: str) -> None:
-        with suppress(OSError, ValueError):  # whoever read this is gone; the node goes on, and ends, without
+        with suppress(OSError, ValueError):  # the reader of this output is gone; the node does without it
             print(line, file=sys.stderr, flush=True)
 
     return Events(
@@ -392,7 +394,8 @@ async def serve(
 
 
 def _inherited_control() -> socket.socket | None:
-    """The socket over which a test sets faults, if one started this process. It is taken once."""
+    """Takes the socket over which a test sets faults, if a test started this process; returns None otherwise and at the
+    second call."""
     number = os.environ.pop(CONTROL_FD, None)
     if number is None:
         return None
@@ -402,7 +405,8 @@ def _inherited_control() -> socket.socket | None:
 
 
 def _cut_links(node: RunningNode) -> None:
-    """Before it starts: a node that comes back over a link that is still cut must not use it for a moment."""
+    """Cuts links before the node starts: a node that comes back must not use a link that is still cut, not even for a
+    moment."""
     cuts = json.loads(os.environ.pop(CUT_LINKS, "[]"))
     if cuts:
         from strandline.node.faults.control import cut_by
@@ -412,7 +416,7 @@ def _cut_links(node: RunningNode) -> None:
 
 
 async def _watch_parent(stop: Callable[[], None]) -> None:
-    """A node that a test or `strandline up` started ends with whoever started it, however and whenever that ended."""
+    """Stops the node when its parent process has ended in any way, if a test or `strandline up` started it."""
     parent = os.environ.get(STOPS_WITH_PARENT)
     if parent is not None:
         while os.getppid() == int(parent):

@@ -39,7 +39,7 @@ class MetricsServer:
 
     @property
     def port(self) -> int:
-        """The real one, also where 0 was asked for."""
+        """The port that it listens on, also where 0 was asked for."""
         return self._http.port
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class MetricsServer:
 
     @contextmanager
     def _collector_paused(self) -> Iterator[None]:
-        """Python's collector would go through the samples of a large page again and again, which are no garbage."""
+        """Pauses Python's garbage collector, which would go through the samples of a large page again and again."""
         if not self._pages_under_way:
             self._collects = gc.isenabled()
             gc.disable()

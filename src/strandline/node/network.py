@@ -170,7 +170,8 @@ class TcpConnection(asyncio.BufferedProtocol):
     # Sending what waits
 
     def _writable(self) -> None:
-        """Called by the loop. Only here is the peer told: it may send at once, which amid `send_file` it must not."""
+        """Is called by the loop when the socket takes bytes again. The peer is told only here: it may send at once,
+        which it must not do in the middle of `send_file`."""
         self._flush()
         if not self._queue and not self._closing:
             self._peer.drained()
@@ -189,7 +190,7 @@ class TcpConnection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def _send_first(self) -> bool:
-        """Sends what the socket takes of the first item; False if it took less than all."""
+        """Sends what the socket takes of the first item; returns False if it took less than all."""
         assert self._socket is not None
         first = self._queue[0]
         try:
@@ -252,7 +253,7 @@ class TcpListener:
 
 
 def _is_usable(family: int) -> bool:
-    """A resolver may name IPv6 addresses on a machine that has no IPv6."""
+    """Returns False for IPv6 on a machine that has none. A resolver may name such addresses there all the same."""
     if family != socket.AF_INET6:
         return True
     try:
@@ -264,12 +265,13 @@ def _is_usable(family: int) -> bool:
 
 
 def _no_address(host: str, port: int, error: ValueError) -> OSError:
-    """For a name that no resolver can be asked for: a part of it is empty or too long, or it has a NUL."""
+    """Returns the error for a name that no resolver can be asked for: a part of it is empty or too long, or it has a
+    NUL."""
     return UnresolvedHostError(errno.EINVAL, f"{host}:{port} is no address: {error}")
 
 
 def _bind(addresses: list[SocketAddress], port: int) -> list[socket.socket]:
-    """A socket for each address, all on one port: where 0 is asked for, on one that is free on all of them."""
+    """Returns a socket for each address, all bound to one port. For port 0 that is one that is free on all of them."""
     for attempt in range(_FREE_PORT_ATTEMPTS):
         bound: list[socket.socket] = []
         try:
@@ -292,7 +294,7 @@ def _bind(addresses: list[SocketAddress], port: int) -> list[socket.socket]:
 
 
 async def bound_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets on every address that a host stands for; OSError names the host and the port."""
+    """Returns sockets bound to every address that a host stands for. An OSError names the host and the port."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -308,7 +310,7 @@ async def bound_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def free_ports_from(first: int, count: int) -> list[int]:
-    """The next ports of this machine on which nobody listens now."""
+    """Returns the next ports of this machine on which nobody listens now."""
     found: list[int] = []
     port = first
     while len(found) < count and port <= _PORT_MAX:
@@ -331,7 +333,7 @@ async def check_address(host: str, port: int) -> None:
 
 
 def _securing(accept: Callable[[], Peer], tls: Tls) -> Callable[[], Peer]:
-    """Accepts connections whose bytes are encrypted. Without TLS nothing of it is loaded."""
+    """Returns a function that accepts connections with TLS. Where there is no TLS, none of its code is loaded."""
     from strandline.node.tls import secure
 
     return lambda: secure(accept(), tls, None)
@@ -352,8 +354,8 @@ class TcpNetwork:
         *,
         own_receive_buffer_bytes: int = -1,
     ) -> None:
-        """Buffers of each connection that is accepted, and of those that are opened here; -1 leaves them to the
-        operating system."""
+        """Takes the buffer sizes of accepted connections and of those that are opened here (`own_…`); -1 leaves them to
+        the operating system."""
         self._own_receive_buffer_bytes = own_receive_buffer_bytes
         self._buffers = [
             (option, size)
@@ -364,8 +366,8 @@ class TcpNetwork:
             if size >= 0
         ]
         self._backlog = backlog
-        # Keeps connections alive: the loop holds its protocols, but nothing else does.
-        # The address of those that were opened here.
+        # Every connection, with the address if it was opened here. This keeps them alive: nothing but the loop holds
+        # its protocols.
         self._connections: dict[TcpConnection, tuple[str, int] | None] = {}
         self.links: Links | None = None  # set once a test cuts a link
 
@@ -377,7 +379,8 @@ class TcpNetwork:
         loop = asyncio.get_running_loop()
         bound = await bound_sockets(host, port)
         for sock in bound:
-            # Whoever is accepted inherits it. To send, a small one is faster, too: what is read is in the caches still.
+            # Accepted connections inherit the sizes. For sending, a small buffer is faster: its bytes are still in the
+            # processor's caches when they are read.
             for option, size in self._buffers:
                 sock.setsockopt(socket.SOL_SOCKET, option, size)
         return TcpListener(
@@ -407,7 +410,7 @@ class TcpNetwork:
         return TlsContext(settings, is_server=is_server)
 
     def connections_to(self, host: str, port: int) -> list[TcpConnection]:
-        """The connections that were opened here to an address."""
+        """Returns the connections that were opened here to an address."""
         return [each for each, address in self._connections.items() if address == (host, port)]
 
     async def _connect(self, host: str, port: int, peer: Peer) -> None:

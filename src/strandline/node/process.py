@@ -8,10 +8,10 @@ import signal
 import sys
 from typing import Final, NoReturn
 
-# What a node ends with when an invariant does not hold.
+# The exit code of a node that finds an invariant broken.
 HALT_STATUS: Final = 70
-# As many as are opened where there is no limit, and those tried where the hard limit is refused: macOS says that there
-# is none and grants OPEN_MAX, 10,240.
+# The limit where the system has none, and the limits that are tried where it refuses its own hard limit: macOS says
+# that there is none and grants OPEN_MAX, 10,240.
 _OPEN_FILES_MAX: Final = 1_048_576
 _OPEN_FILES_TRIED: Final = (65_536, 10_240, 4_096, 1_024)
 
@@ -26,14 +26,16 @@ class RealProcess:
 
 
 def stop_signals() -> tuple[signal.Signals, ...]:
-    """Those that ask this process to end in order: a hangup too, unless it is to be ignored, as under nohup."""
+    """Returns the signals that ask this process to end in order. A hangup is one of them unless it is ignored, as under
+    nohup."""
     asking = (signal.SIGTERM, signal.SIGINT)
     is_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     return asking if is_ignored else (*asking, signal.SIGHUP)
 
 
 def raise_open_file_limit() -> int:
-    """Raises RLIMIT_NOFILE to its hard limit, or as far as the system lets it; the number of files that may be open."""
+    """Raises RLIMIT_NOFILE to its hard limit, or as far as the system lets it; returns the number of files that may be
+    open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return _OPEN_FILES_MAX

@@ -92,7 +92,8 @@ class ProcessMetrics:
         yield from _disk_families()
 
     def _idle_share(self) -> float:
-        """Since the last look, if that was some time ago. Called on the loop's thread."""
+        """Returns the share of time in which the loop was idle since the last call, or the last share if that call was
+        less than a second ago. It runs on the loop's thread."""
         now, busy = time.monotonic(), time.thread_time()
         if now - self._looked_at > 1.0:
             self._idle = min(max(1 - (busy - self._busy_s) / (now - self._looked_at), 0.0), 1.0)
@@ -101,7 +102,7 @@ class ProcessMetrics:
 
 
 def _statm() -> list[int]:
-    """Pages: all of the address space, and those in memory."""
+    """Returns the number of pages of the address space, and of those in memory."""
     try:
         return [int(each) for each in Path("/proc/self/statm").read_text().split()]
     except OSError:
@@ -117,7 +118,8 @@ def _virtual_bytes() -> int:
 
 
 def _open_files() -> int:
-    """Linux has the number as the directory's size since 6.2. To list thousands of them takes milliseconds."""
+    """Returns the number of open files. Since Linux 6.2 it is the directory's size; listing thousands of entries takes
+    milliseconds."""
     for path in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
             counted = os.stat(path).st_size if path.startswith("/proc") else 0
@@ -126,7 +128,7 @@ def _open_files() -> int:
 
 
 def _disk_families() -> Families:
-    """Linux tells what a process had read from and written to devices."""
+    """Returns the counters of bytes read from devices and written to them. Only Linux has these numbers."""
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
     except OSError:

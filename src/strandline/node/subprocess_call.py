@@ -12,8 +12,8 @@ T = TypeVar("T")
 
 
 def call_in_subprocess(work: Callable[..., T], *values: object) -> T:
-    """The value of `work(*values)`, from a child that ends with it. It blocks, and raises what the work raises, or
-    WorkLost."""
+    """Returns the value of `work(*values)`, computed in a child process that ends with it. It blocks, and raises the
+    error of the work, or WorkLost."""
     walk: SubprocessWalk[T] = SubprocessWalk(cast(Workers, None), _once, (work, values))
     try:
         return cast(T, walk.step())

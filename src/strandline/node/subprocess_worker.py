@@ -49,7 +49,7 @@ class SubprocessWalk(Generic[T]):
             _wait_for_end(child)
 
     def step(self) -> T | None:
-        """The next value, without leaving this thread."""
+        """Returns the next value, without leaving this thread."""
         if self._is_closed:
             return None
         if self._child is None:
@@ -85,7 +85,7 @@ class SubprocessWalk(Generic[T]):
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # The child imports what this process does, from where this process does.
+    # The child imports the same modules as this process, from the same places.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.Popen(
         [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment

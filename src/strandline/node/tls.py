@@ -220,7 +220,7 @@ class TlsConnection:
     # Receiving
 
     def _go_on(self) -> None:
-        """After a pause: the handshake, or what was received and not yet taken."""
+        """Goes on after a pause: with the handshake, or with bytes that were received and not taken yet."""
         if self._tcp is None or self._is_paused or self._is_closing:
             return
         if not self._is_established:
@@ -326,7 +326,7 @@ def _plain_text(*, is_server: bool) -> str:
 
 
 def _explained(error: ssl.SSLError, *, is_server: bool) -> str:
-    """A sentence for the errors that people meet."""
+    """Returns a sentence that explains an error, with advice for the errors that users meet most."""
     reason = str(error.reason or error)
     if isinstance(error, ssl.SSLCertVerificationError):
         who = "the client's" if is_server else "the broker's"
@@ -351,6 +351,6 @@ _ADVICE: Final[dict[str, Any]] = {
 
 
 def secure(peer: Peer, tls: object, host: str | None) -> TlsConnection:
-    """The peer that a TCP connection gets for one whose bytes are to be encrypted."""
+    """Returns the peer that a TCP connection gets if the bytes of its own peer are to be encrypted."""
     assert isinstance(tls, TlsContext)
     return TlsConnection(peer, tls, host)

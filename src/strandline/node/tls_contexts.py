@@ -50,7 +50,7 @@ class TlsContext:
 
 
 def _stamps(settings: TlsSettings) -> tuple[tuple[int, int, int] | None, ...]:
-    """The stamps that tell one version of the files from another."""
+    """Returns the stamps that tell one version of the files from another."""
     return tuple(_stamp(store.location) for store in (settings.key_store, settings.trust_store))
 
 
@@ -103,7 +103,8 @@ def _limit_versions(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _choose_ciphers(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    """By their names in Java, or in OpenSSL. Those of TLS 1.3 are always there; OpenSSL has no way to choose them."""
+    """Chooses ciphers by their names in Java or in OpenSSL. Those of TLS 1.3 are always on: Python's ssl has no way to
+    choose them."""
     older = [_openssl_name(name) for name in settings.cipher_suites if not _is_of_tls_13(name)]
     try:
         if older:
@@ -119,7 +120,8 @@ def _is_of_tls_13(name: str) -> bool:
 
 
 def _openssl_name(name: str) -> str:
-    """TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256 there."""
+    """Returns OpenSSL's name of a cipher: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256
+    there."""
     if not name.startswith("TLS_"):
         return name
     short = name.removeprefix("TLS_").removeprefix("RSA_WITH_").replace("_WITH_", "_").replace("_CBC_", "_")
@@ -152,7 +154,7 @@ def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
 
 
 def _load_pem_text(context: ssl.SSLContext, text: bytes, password: str) -> None:
-    """Through a file that only this process sees: OpenSSL reads keys from files alone."""
+    """Loads keys from text, through a file that only this process sees: OpenSSL reads keys from files alone."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("strandline-key")
         path = f"/proc/self/fd/{descriptor}"
@@ -191,7 +193,7 @@ def _read(path: str, key: str) -> bytes:
 
 
 def _pem_of_pkcs12(data: bytes, store: TlsStore, prefix: str, what: str) -> bytes:
-    """Key and certificates of a store that is not PEM, as PEM."""
+    """Returns key and certificates of a PKCS12 store as PEM."""
     key = f"{prefix}ssl.{what}.location={store.location}"
     if data.startswith(_JKS):
         raise TlsError(

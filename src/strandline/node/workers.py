@@ -30,10 +30,10 @@ class ThreadWorkers:
         return SubprocessWalk(self, work, values)
 
     def close(self) -> None:
-        """Ends when all work has ended: nobody must write to a disk that is being given up."""
+        """Waits until all work has ended, because nobody may write to a disk that is being given up."""
         self._pool.shutdown(wait=True)
 
     def let_go(self) -> None:
-        """Takes no more work. What is under way ends whenever it does, and nobody waits for it: on a loop that would
-        stop everything else there for as long."""
+        """Takes no more work, and does not wait for the work under way: on a loop, waiting would stop everything
+        else."""
         self._pool.shutdown(wait=False)

@@ -17,7 +17,7 @@ class MovableClock:
 
     @property
     def ahead_s(self) -> float:
-        """How far this clock is ahead of the real one."""
+        """The seconds that this clock is ahead of the real one."""
         return self._ahead_s
 
     def wall_ms(self) -> int:
@@ -36,7 +36,9 @@ class MovableClock:
             raise ValueError(f"time does not go back: {seconds} seconds")
         self._ahead_s += seconds
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(lambda: None)  # it sleeps until a timer that may be due by now
+            self._loop.call_soon_threadsafe(
+                lambda: None
+            )  # wakes the loop, which sleeps until a timer that may be due by now
 
 
 class ClockedLoop(asyncio.SelectorEventLoop):

@@ -136,7 +136,7 @@ async def serve_control(control: FaultControl, channel: socket.socket) -> None:
 
 
 def respond(control: FaultControl, line: bytes) -> dict[str, Any]:
-    """The response to a command in JSON: what it gives, or its error."""
+    """Carries out a command and returns its response as JSON: the result, or the error."""
     try:
         command = json.loads(line)
         if not isinstance(command, dict):

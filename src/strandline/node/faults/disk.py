@@ -26,7 +26,7 @@ _MILLISECONDS_MAX: Final = 60_000
 
 @dataclass(slots=True, kw_only=True)
 class DiskFault:
-    """`path` is a part of the paths that are struck; empty for all."""
+    """A fault of a disk. It strikes operations on paths that have `path` in them; empty means all."""
 
     kind: str
     operations: tuple[str, ...]
@@ -36,7 +36,7 @@ class DiskFault:
 
 
 def parse_disk_fault(given: Mapping[str, Any]) -> DiskFault:
-    """The fault that a description by plain values means. Raises FaultError."""
+    """Returns the fault that is described by plain values. Raises FaultError."""
     kind = given.get("kind")
     if kind not in (FULL, SLOW, FAILING):
         raise FaultError(f"a disk cannot be {kind!r}: it can be {FULL}, {SLOW} or {FAILING}")

@@ -30,7 +30,7 @@ _HELP: Final = (
     "POST /faults, GET /faults/ID, POST /faults/ID/release, DELETE /faults/ID, PUT /disk, DELETE /disk"
 )
 
-# Carries a command out on a node; None is the only one there is.
+# Carries a command out on a node; None stands for the only one.
 Do = Callable[[int | None, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 # An action of a cluster: its name and its body.
 ClusterAction = Callable[[tuple[str, ...], Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -45,7 +45,7 @@ class FaultsApi:
         self._http = HttpServer(self.handle, on_failure)
 
     async def listen(self, port: int) -> None:
-        """Raises OSError if the port is taken."""
+        """Listens on the loopback interface. Raises OSError if the port is taken."""
         await self._http.listen(HOST, port)
 
     @property
@@ -100,7 +100,8 @@ class FaultsApi:
                 return _said(f"there is nothing at {request.method} {request.target}; there is {_HELP}", 404)
 
     async def _status(self, node: int | None, fault_id: int, query: Mapping[str, str]) -> HttpResponse:
-        """The state of a fault, once it has fired or holds as many requests as the query asks for."""
+        """Returns the state of a fault, once it has fired as often, and holds as many requests, as the query asks
+        for."""
         wanted = {name: _number(name, query[name]) for name in ("fired", "held") if name in query}
         limit_ms = min(_number("timeout_ms", query.get("timeout_ms", "5000")), _WAIT_MS_MAX)
         loop = asyncio.get_running_loop()

@@ -104,7 +104,8 @@ class HeldConnection:
             self._stand_in("pause_reading", lambda: self._want_to_read(False))
 
     def let_go(self) -> None:
-        """The link is whole: what waits is sent, and a connection that was given up ends for the other side."""
+        """Lets traffic through again: waiting bytes are sent, and a connection that was given up ends for the other
+        side."""
         own = vars(self._connection)
         has_stopped_reading = "resume_reading" in own
         for name in ("send", "send_file", "close", "abort", "resume_reading", "pause_reading"):
@@ -128,7 +129,8 @@ class HeldConnection:
         self._peer_wants_to_read = wants
 
     def _end(self) -> None:
-        """Its owner gives the connection up: the owner is told that it is lost, the other side hears nothing."""
+        """Ends the connection for its owner, who gives it up and is told that it is lost. The other side hears
+        nothing."""
         if not self._is_ended:
             self._is_ended = True
             self._unsent.clear()

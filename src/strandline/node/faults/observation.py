@@ -8,18 +8,18 @@ from strandline.broker.broker import Broker
 
 
 def leads_quorum(broker: Broker) -> bool:
-    """True if this node is the active controller."""
+    """Returns True if this node is the active controller."""
     quorum = getattr(broker, "quorum", None)  # there is none while the node starts
     return quorum is not None and bool(quorum.is_leader)
 
 
 def fenced_brokers(broker: Broker) -> list[int]:
-    """The brokers that the controller has fenced, by this node's image."""
+    """Returns the brokers that the controller has fenced, by this node's image."""
     return sorted(each.node_id for each in broker.image.brokers.values() if each.fenced)
 
 
 def partition_state(broker: Broker, topic: str, index: int) -> dict[str, Any] | None:
-    """Leader, epoch, ISR, ELR and replicas by this node's image; None if the image has no such partition."""
+    """Returns leader, epoch, ISR, ELR and replicas by this node's image, or None if the image has no such partition."""
     known = broker.image.topics.get(topic)
     state = None if known is None else known.partitions.get(index)
     if state is None:
@@ -34,7 +34,8 @@ def partition_state(broker: Broker, topic: str, index: int) -> dict[str, Any] | 
 
 
 def replica_state(broker: Broker, topic: str, index: int) -> dict[str, Any] | None:
-    """Role, epoch, log end offset, high watermark and last stable offset of this node's replica; None without one."""
+    """Returns role, epoch, log end offset, high watermark and last stable offset of this node's replica, or None if it
+    has none."""
     replicas = getattr(broker, "replicas", None)  # a controller has none
     replica = None if replicas is None else replicas.get(topic, index)
     if replica is None:
@@ -49,7 +50,7 @@ def replica_state(broker: Broker, topic: str, index: int) -> dict[str, Any] | No
 
 
 def observe(broker: Broker, partitions: list[tuple[str, int]]) -> dict[str, Any]:
-    """All of that for these partitions, as plain values."""
+    """Returns all of the above for these partitions, as plain values."""
     return {
         "is_controller": leads_quorum(broker),
         "fenced": fenced_brokers(broker),

@@ -45,7 +45,7 @@ _NAMES: Final = ("group_id", "key", "transactional_id", "name")
 
 
 def refusal(request: Request, version: int, code: int) -> Message:
-    """The response that says `code` of everything that a request is about."""
+    """Returns the response in which everything that the request names has the error `code`."""
     response, is_said = _mirrored(response_class(type(request)), request, version, code)
     if not is_said:
         response.error_code = code
@@ -53,7 +53,8 @@ def refusal(request: Request, version: int, code: int) -> Message:
 
 
 def _mirrored(cls: type[Any], requested: Any, version: int, code: int) -> tuple[Any, bool]:
-    """A response, or a part of one, and whether an element of its arrays has the code."""
+    """Returns a response, or a part of one, that mirrors the request, and True if an element of its arrays has the
+    code."""
     values: dict[str, Any] = {}
     is_said = False
     for field in cls.FIELDS:
@@ -114,7 +115,7 @@ def _can_say(cls: type[Struct]) -> bool:
 
 
 def split(request: Request, rule: FaultRule, topic_name: TopicName) -> tuple[Request, Request | None]:
-    """The part of a request that a fault is about, and the rest of it, None if that is all."""
+    """Splits a request into the part that a fault is about, and the rest, which is None if there is none."""
     array = next((name for name in TOPIC_ARRAYS if getattr(request, name, None)), None)
     if array is None or (rule.topic is None and rule.partition is None):
         return request, None
@@ -148,7 +149,7 @@ def _with(message: Any, field: str, value: Any) -> Any:
 
 
 def merged(refused: Any, response: Any) -> Any:
-    """One response of two: the elements of both."""
+    """Returns one response with the elements of both."""
     for field in refused.FIELDS:
         if field.type.name == "array" and getattr(refused, field.name):
             both = (*(getattr(response, field.name) or ()), *getattr(refused, field.name))
@@ -157,7 +158,7 @@ def merged(refused: Any, response: Any) -> Any:
 
 
 def with_code(response: Any, code: int) -> Any:
-    """A response in which every error code is this one, of something that was applied."""
+    """Sets every error code of a response to a request that was applied, and returns the response."""
     is_said = False
     for field in response.FIELDS:
         element = field.type.element

@@ -33,7 +33,7 @@ class RequestFault:
         self._chance = Random(rule.seed)
 
     def is_due(self) -> bool:
-        """Counts a request that matches; True if it is struck."""
+        """Counts a request that matches; returns True if it is struck."""
         rule = self.rule
         self.seen += 1
         if self.is_released or self.seen < rule.nth:

@@ -52,7 +52,7 @@ class FaultError(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRule:
     kind: str
-    # Which requests. What is None does not matter.
+    # The requests that it strikes. A field that is None matches all.
     api: int | None = None
     version: int | None = None
     topic: str | None = None
@@ -62,7 +62,7 @@ class FaultRule:
     client_id: str | None = None
     connection: str | None = None  # the client's address, as 127.0.0.1:40312
     from_nodes: bool = False  # requests of other nodes, and not those of clients
-    # What happens.
+    # The effect.
     code: int = 0
     applied: bool = False  # the request is applied before
     milliseconds: int = 0  # of a delay, of a throttle
@@ -75,7 +75,7 @@ class FaultRule:
 
 
 def parse_rule(given: Mapping[str, Any]) -> FaultRule:
-    """The rule that a description by plain values means; `api` and `error` are names or numbers. Raises FaultError."""
+    """Returns the rule that is described by plain values; `api` and `error` are names or numbers. Raises FaultError."""
     values = {name: value for name, value in given.items() if value is not None or name == "times"}
     kind = values.get("kind")
     if kind not in KINDS:

@@ -1,7 +1,8 @@
 """The things that a request is about: topics with their partitions, groups, transactional ids.
 
-They are found by the names that Kafka's schemas give to fields, so that every API is covered. A class that cannot name
-a group, say, is known beforehand: a fault that asks for one there can never strike.
+They are found by the names that Kafka's schemas give to fields, so that every API is covered. It is
+known beforehand whether a class can name, for example, a group: a fault that asks for one where there is none can never
+strike.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TopicName = Callable[[bytes], str]
 
 @cache
 def message_class(api_key: int) -> type[Request]:
-    """The class of an API's requests."""
+    """Returns the class of an API's requests."""
     module = import_module(f"strandline.wire.api.{API_INDEX[api_key].module}")
     for value in vars(module).values():
         if isinstance(value, type) and issubclass(value, Request) and value is not Request:
@@ -61,12 +62,12 @@ def _has(cls: type[Struct], names: tuple[str, ...]) -> bool:
 
 
 def _is_described_groups(cls: type[Struct]) -> bool:
-    """DescribeGroups has names of groups as plain strings."""
+    """Returns True for DescribeGroups, which has names of groups as plain strings."""
     return any(f.name == "groups" and not isinstance(f.type.element, type) for f in cls.FIELDS)
 
 
 def partitions_of_topic(topic: Struct) -> list[int] | None:
-    """The partitions that an element of a topics array names; None where it means the whole topic."""
+    """Returns the partitions that an element of a topics array names, or None where it means the whole topic."""
     for name in _PARTITION_ARRAYS:
         parts = getattr(topic, name, None)
         if parts:
@@ -83,7 +84,8 @@ def partition_number(part: Any) -> int:
 
 
 def name_of_topic(topic: Any, topic_name: TopicName) -> str:
-    """The name of the topic that an element of an array is about, by its id where that is all there is."""
+    """Returns the name of the topic that an element of an array is about, looked up by its id where the element has no
+    name."""
     for name in _TOPIC_NAMES:
         if found := getattr(topic, name, None):
             return str(found)
@@ -92,12 +94,12 @@ def name_of_topic(topic: Any, topic_name: TopicName) -> str:
 
 
 def partition_array(topic: Any) -> str | None:
-    """The field of a topic's element in which its partitions are."""
+    """Returns the field of a topic's element that has its partitions."""
     return next((name for name in _PARTITION_ARRAYS if hasattr(topic, name)), None)
 
 
 def topics_of(message: Any, topic_name: TopicName) -> Iterator[tuple[str, list[int] | None]]:
-    """Topics with the partitions that a request names, or None for all of its partitions."""
+    """Returns topics with the partitions that a request names, or with None for all partitions."""
     for field in message.FIELDS:
         value = getattr(message, field.name)
         element = field.type.element
@@ -113,7 +115,7 @@ def topics_of(message: Any, topic_name: TopicName) -> Iterator[tuple[str, list[i
 
 
 def names_every_topic(message: Any) -> bool:
-    """True for a request for all topics: Metadata without a list."""
+    """Returns True for a request for all topics: Metadata without a list."""
     return getattr(message, "topics", ()) is None
 
 

@@ -15,7 +15,7 @@ from strandline.node.tls_contexts import TlsContext
 from strandline.ports.tls import Tls
 from strandline.ports.web import WebError, WebResponse
 
-# A set of keys, a token, a schema: more is not what was asked for.
+# A response is a set of keys, a token or a schema: a larger one is not what was requested.
 RESPONSE_BYTES_MAX: Final = 16 * 1024 * 1024
 _READ_BYTES: Final = 64 * 1024
 _PORTS: Final = {"http": 80, "https": 443}
@@ -77,7 +77,7 @@ async def _exchange(
 
 
 def _login(target: SplitResult) -> dict[str, str]:
-    """User and password in the URL are a basic login."""
+    """Returns the header for basic authentication, if the URL has user and password."""
     if target.username is None:
         return {}
     login = f"{unquote(target.username)}:{unquote(target.password or '')}"

@@ -1,4 +1,4 @@
-"""A page of metrics for Prometheus, for whatever is no node: a probe, a pipeline."""
+"""A page of metrics for Prometheus, for programs that are not nodes: a probe, a pipeline."""
 
 from __future__ import annotations
 

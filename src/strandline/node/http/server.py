@@ -41,7 +41,7 @@ class HttpServer:
         self.port = 0
 
     async def listen(self, host: str, port: int) -> None:
-        """Raises OSError, which names the address, if it is taken."""
+        """Listens on every address of the host. Raises OSError, which names the address, if it is taken."""
         loop = asyncio.get_running_loop()
         for sock in await bound_sockets(host, port):
             self._servers.append(await loop.create_server(self._accept, sock=sock))
@@ -51,7 +51,7 @@ class HttpServer:
         return _Connection(self._handle, self._on_failure, self._connections, self._peer_s)
 
     def close(self) -> None:
-        """Ends the connections too, whatever they are doing."""
+        """Stops listening, and ends all connections at once."""
         for server in self._servers:
             server.close()
         for connection in list(self._connections):
@@ -118,7 +118,7 @@ class _Connection(asyncio.Protocol):
     # Requests
 
     def _read(self) -> None:
-        """Goes through what has come, up to a whole request."""
+        """Reads the bytes that have come, up to a whole request."""
         while True:
             try:
                 event = self._http.next_event()
