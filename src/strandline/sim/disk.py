@@ -245,7 +245,8 @@ class SimulatedDisk:
     # What the port is made of
 
     def _begin(self, operation: str, path: str) -> None:
-        """Every operation comes through here, except writes and syncs, which can fail midway."""
+        """Begins an operation: lets faults strike before it. Every operation comes through here, except writes and
+        syncs, which can fail midway."""
         self._life.check()
         self._trace.called(f"{operation} {path}")
         if self._faults.is_none:
@@ -275,7 +276,7 @@ class SimulatedDisk:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
     def _fail_writing(self, path: str, inode: Inode, position: int, data: bytes) -> None:
-        """If a fault strikes now: a part of the bytes is written."""
+        """Lets a fault strike a write: a part of the bytes is written then."""
         if self._faults.kills_now():
             self._put(inode, position, data[: self._chance.randrange(len(data) + 1)])
             self._die()

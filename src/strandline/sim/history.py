@@ -1,6 +1,6 @@
 """The sends, polls and transactions of clients in a simulation, as the checkers judge them.
 
-Whoever sends notes each value with its fate; whoever reads notes each poll. Values are unique, so that a value tells
+Producers note each value with its fate, and consumers note each poll. Values are unique, so that a value tells
 which send it came from. Times are virtual.
 """
 
@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"  # no response: it may have happened
 
 
 class Violation(AssertionError):
-    """Something that must never happen; `verdict` is its name."""
+    """A violated rule: `verdict` is its name."""
 
     def __init__(self, verdict: str, message: str) -> None:
         super().__init__(f"{verdict}: {message}")
@@ -39,7 +39,8 @@ class Send:
 
 @dataclass(slots=True, kw_only=True)
 class TriedTransaction:
-    """`fate` is ABORTED until a commit is tried, then UNKNOWN until its response comes."""
+    """A transaction of a client. Its `fate` is ABORTED until a commit is tried, then UNKNOWN until the response
+    comes."""
 
     name: str
     fate: str = ABORTED
@@ -88,7 +89,7 @@ class History:
         is_committed_only: bool,
         stint: int = 0,
     ) -> None:
-        """Notes what one poll gave, a poll of each partition in it."""
+        """Notes the records of one poll, as one poll of each partition in it."""
         found: dict[TopicPartition, list[tuple[int, bytes]]] = {}
         for where, offset, value in records:
             found.setdefault(where, []).append((offset, value))
@@ -105,7 +106,7 @@ class History:
             )
 
     def is_visible(self, send: Send) -> bool | None:
-        """Whether a committed read must show it: True, False, or None where nobody knows."""
+        """Returns True if a committed read must show the record, False if it must not, None where nobody knows."""
         if send.transaction is not None:
             fate = self.transactions[send.transaction].fate
             return {COMMITTED: True, ABORTED: False}.get(fate)

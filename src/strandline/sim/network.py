@@ -70,7 +70,7 @@ class SimulatedNetwork:
         self._held: dict[tuple[str, str], deque[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
         self._connections = 0
         self._next_port = _FIRST_OWN_PORT
-        # What wires and operating systems do, they do in nobody's life.
+        # The context of wires and operating systems, which belong to no process's life.
         self._nobody = Context()
 
     def host(self, name: str, life: ProcessLife | None = None) -> HostNetwork:
@@ -87,7 +87,7 @@ class SimulatedNetwork:
     # Faults
 
     def cut(self, source: str, target: str) -> None:
-        """Nothing that `source` sends reaches `target`; the other direction goes on."""
+        """Cuts one direction: bytes that `source` sends do not reach `target`; the other direction goes on."""
         self._cuts[source, target] += 1
 
     def partition(self, one_side: list[str], other_side: list[str]) -> None:
@@ -113,12 +113,12 @@ class SimulatedNetwork:
                 act(*what)
 
     def break_connections(self, host: str) -> None:
-        """Every connection of the host breaks, as when a router forgets them."""
+        """Breaks every connection of the host, as when a router forgets them."""
         for connection in [each for each in self._open if each.host == host]:
             connection.break_now(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
 
     def power_back(self, host: str) -> None:
-        """The host is up again and knows nothing of its old connections."""
+        """Brings the host up again, without its old connections."""
         for connection in [each for each in self._orphans if each.peer_host == host]:
             self._orphans.remove(connection)
             connection.arrive_end(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
@@ -153,7 +153,7 @@ class SimulatedNetwork:
         self.loop.call_at(when, self._pass_through, (source, target), act, what, context=self._nobody)
 
     def _pass_through(self, pair: tuple[str, str], act: Callable[..., None], what: tuple[Any, ...]) -> None:
-        # Behind what is held already: nothing may be overtaken while a cut is being healed.
+        # It goes after the bytes that are held already: nothing may be overtaken while a cut is being healed.
         if pair in self._cuts or pair in self._held:
             self._held.setdefault(pair, deque()).append((act, what))
         else:
@@ -184,16 +184,16 @@ class SimulatedNetwork:
         number = self._connections
         self._connections += 1
         chance = generator(self._seed, "connection", number)
-        answered: Future[SimulatedConnection] = self.loop.create_future()
+        accepted: Future[SimulatedConnection] = self.loop.create_future()
         context = copy_context()
 
         def refuse(error: OSError) -> None:
-            if not answered.done():
-                answered.set_exception(error)
+            if not accepted.done():
+                accepted.set_exception(error)
 
         def arrive() -> None:
             listener = self.listeners.get((target, port))
-            if answered.done():
+            if accepted.done():
                 return
             if listener is None:
                 refuse(
@@ -202,7 +202,7 @@ class SimulatedNetwork:
                     )
                 )
                 return
-            answered.set_result(self._pair(source, target, peer, context, listener, chance, number))
+            accepted.set_result(self._pair(source, target, peer, context, listener, chance, number))
 
         timer = self.loop.call_later(
             CONNECT_SECONDS_MAX, refuse, TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
@@ -210,7 +210,7 @@ class SimulatedNetwork:
         arrival = self.loop.time() + self.distance((source, target)) + chance.uniform(*DELAY_SECONDS)
         self._at(arrival, source, target, arrive)
         try:
-            connection = await answered
+            connection = await accepted
         finally:
             timer.cancel()
         connection.begin()

@@ -13,7 +13,7 @@ __all__ = ["Generator", "SimulatedRandom", "generator"]
 
 
 def generator(seed: int, *purpose: object) -> Generator:
-    """The generator of a purpose. Text seeds go through SHA-512, so PYTHONHASHSEED has no say."""
+    """Returns the generator of a purpose. Text seeds go through SHA-512, so PYTHONHASHSEED has no effect."""
     return Generator("/".join(map(str, (seed, *purpose))))
 
 

@@ -1,4 +1,4 @@
-"""A client that speaks the wire protocol and nothing more: requests by message, answers by correlation id.
+"""A client that speaks the wire protocol and nothing more: requests by message, responses by correlation id.
 
 It keeps no metadata, retries nothing and hides nothing, so a workload sees exactly what the broker did.
 """
@@ -29,19 +29,19 @@ ANSWER_SECONDS_MAX: Final = 30.0
 
 
 class Disconnected(Exception):
-    """The connection is gone; whether an unanswered request was carried out is unknown."""
+    """The connection is gone. It is unknown whether a request without a response was carried out."""
 
 
 class _Sent:
-    __slots__ = ("answer", "correlation_id", "request", "version")
+    __slots__ = ("correlation_id", "future", "request", "version")
 
     def __init__(
-        self, correlation_id: int, request: Request, version: int, answer: asyncio.Future[Any]
+        self, correlation_id: int, request: Request, version: int, future: asyncio.Future[Any]
     ) -> None:
         self.correlation_id = correlation_id
         self.request = request
         self.version = version
-        self.answer = answer
+        self.future = future
 
 
 class WireClient:
@@ -87,10 +87,10 @@ class WireClient:
             client_id=self._client_id,
         )
         frame = encode(header, request_header_version(request.FLEXIBLE, version)) + encode(request, version)
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._sent.append(_Sent(self._correlation_id, request, version, answer))
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._sent.append(_Sent(self._correlation_id, request, version, future))
         connection.send(len(frame).to_bytes(4, "big") + frame)
-        return answer
+        return future
 
     async def request(
         self,
@@ -100,14 +100,15 @@ class WireClient:
         version: int | None = None,
         seconds_max: float = ANSWER_SECONDS_MAX,
     ) -> R:
-        """The response; raises Disconnected if none comes in time or the connection breaks."""
+        """Sends a request and returns its response; raises Disconnected if none comes in time or the connection
+        breaks."""
         try:
-            answer = await asyncio.wait_for(self.send(request, version), seconds_max)
+            response = await asyncio.wait_for(self.send(request, version), seconds_max)
         except TimeoutError as error:
             self.abort()
-            raise Disconnected(f"no answer within {seconds_max} s") from error
-        assert isinstance(answer, response_class)
-        return answer
+            raise Disconnected(f"no response within {seconds_max} s") from error
+        assert isinstance(response, response_class)
+        return response
 
     def send_without_response(self, request: Request, version: int | None = None) -> None:
         """Sends a request that has no response, such as a Produce with acks=0."""
@@ -145,23 +146,23 @@ class WireClient:
         self._connection = None
         while self._sent:
             sent = self._sent.popleft()
-            if not sent.answer.done():
-                sent.answer.set_exception(Disconnected(str(error or "closed by the other side")))
-                sent.answer.exception()  # whoever stopped waiting has no need of it
+            if not sent.future.done():
+                sent.future.set_exception(Disconnected(str(error or "closed by the other side")))
+                sent.future.exception()  # so that nothing is logged if nobody waits
 
     def _receive_response(self, frame: memoryview) -> None:
         sent = self._sent.popleft()
         version = response_header_version(sent.request.API_KEY, sent.request.FLEXIBLE, sent.version)
         header, position = decode_from(ResponseHeader, version, frame, 0)
-        assert header.correlation_id == sent.correlation_id, "answers come in the order of their requests"
+        assert header.correlation_id == sent.correlation_id, "responses come in the order of their requests"
         response, end = decode_from(_response_class(sent.request), sent.version, frame, position)
-        assert end == len(frame), f"{len(frame) - end} bytes behind a {type(response).__name__}"
-        if not sent.answer.done():
-            sent.answer.set_result(response)
+        assert end == len(frame), f"{len(frame) - end} bytes after a {type(response).__name__}"
+        if not sent.future.done():
+            sent.future.set_result(response)
 
 
 def _response_class(request: Request) -> type[Response]:
-    """By name: `FetchResponse` stands beside `FetchRequest`."""
+    """Returns the class of the response by name: `FetchResponse` stands beside `FetchRequest`."""
     kind = type(request)
     name = kind.__name__.removesuffix("Request") + "Response"
     return cast("type[Response]", getattr(sys.modules[kind.__module__], name))

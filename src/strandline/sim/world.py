@@ -50,11 +50,11 @@ DATA: Final = "/data"
 PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
 CLIENT_HOST: Final = "clients"
-# An hour: whatever waits longer than that waits for ever.
+# An hour: a wait that is longer than that never ends.
 VIRTUAL_SECONDS_MAX: Final = 3600.0
 _TRACE_LINES_SHOWN: Final = 40
 _CONNECT_SECONDS_MAX: Final = 1.0
-# What a cluster of three brokers has.
+# The settings of a cluster of three brokers.
 REPLICATED: Final = {
     "default.replication.factor": "3",
     "min.insync.replicas": "2",
@@ -74,7 +74,7 @@ class World:
         self.nodes: dict[int, SimulatedNode] = {}
         self._leader_epochs: dict[
             tuple[str, bytes, int], int
-        ] = {}  # the latest that each client has heard of
+        ] = {}  # the latest epoch that each client has heard of
 
     def generator(self, *purpose: object) -> Generator:
         return generator(self.seed, *purpose)
@@ -87,7 +87,7 @@ class World:
         open_files_max: int = 1024,
         capacity_bytes: int = 1 << 40,
     ) -> SimulatedNode:
-        """A node that is not started yet; settings are laid over those of a one-node cluster."""
+        """Adds a node, which is not started yet; the settings override those of a one-node cluster."""
         volume = PageCache(self.generator("volume", node_id), capacity_bytes=capacity_bytes)
         given = one_node_settings(node_id) | dict(settings or {})
         node = self.nodes[node_id] = SimulatedNode(self, node_id, given, volume, open_files_max)
@@ -96,7 +96,7 @@ class World:
     def add_cluster(
         self, nodes: int = 3, *, settings: Mapping[str, str] | None = None
     ) -> list[SimulatedNode]:
-        """Nodes in both roles that form one cluster; none is started yet."""
+        """Adds nodes in both roles that form one cluster; none is started yet."""
         ids = range(1, nodes + 1)
         voters = ",".join(f"{node_id}@{host_name(node_id)}:{CONTROLLER_PORT}" for node_id in ids)
         return [
@@ -107,7 +107,8 @@ class World:
     def add_controllers(
         self, controllers: int, brokers: int = 1, *, settings: Mapping[str, str] | None = None
     ) -> list[SimulatedNode]:
-        """Controllers of which the first begins a quorum and the others can be added, and brokers after them."""
+        """Adds controllers, of which the first begins a quorum and the others can join it, and brokers with the ids
+        after theirs."""
         ids = range(1, controllers + brokers + 1)
         servers = ",".join(f"{host_name(n)}:{CONTROLLER_PORT}" for n in ids[:controllers])
         nodes = []
@@ -119,13 +120,13 @@ class World:
         return nodes
 
     async def start_all(self) -> None:
-        """All at once: none is ready before a majority of controllers is there."""
+        """Starts all nodes at once: none is ready before a majority of controllers is there."""
         starting = [self.start_task(node.start()) for node in self.nodes.values()]
         for each in starting:
             await each
 
     async def connect_any(self, client_id: str = "sim") -> WireClient:
-        """To any node that is reachable, as a client with a bootstrap list does."""
+        """Connects to any node that is reachable, as a client with a bootstrap list does."""
         nodes = list(self.nodes.values())
         self.chance_of_clients.shuffle(nodes)
         for node in nodes:
@@ -136,18 +137,18 @@ class World:
         raise Disconnected("no node is reachable")
 
     async def connect_leader(self, topic: str, partition: int, client_id: str = "sim") -> WireClient:
-        """To the broker that leads a partition, as far as some other broker knows."""
+        """Connects to the broker that leads a partition, by the metadata of some broker."""
         any_node = await self.connect_any(client_id)
         asked = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
         try:
-            answer = await any_node.request(asked, MetadataResponse, seconds_max=_CONNECT_SECONDS_MAX)
+            response = await any_node.request(asked, MetadataResponse, seconds_max=_CONNECT_SECONDS_MAX)
         finally:
             any_node.close()
-        for found in answer.topics[0].partitions:
+        for found in response.topics[0].partitions:
             node = self.nodes.get(found.leader_id)
             if found.partition_index == partition and node is not None:
-                # As clients do: whoever was cut off tells of leaders that are none any more.
-                place = (client_id, answer.topics[0].topic_id, partition)
+                # As clients do: a broker that was cut off names leaders that are none any more.
+                place = (client_id, response.topics[0].topic_id, partition)
                 known = self._leader_epochs.get(place, -1)
                 if found.leader_epoch < known:
                     raise Disconnected(f"a leader of {topic}-{partition} from before epoch {known}")
@@ -159,7 +160,7 @@ class World:
         raise Disconnected(f"nobody leads {topic}-{partition}")
 
     async def connect(self, node: SimulatedNode, client_id: str = "sim") -> WireClient:
-        """Raises wire_client.Disconnected where nobody listens."""
+        """Connects to a node; raises wire_client.Disconnected where nobody listens."""
         return await WireClient.connect(self.clients, node.host, PORT, client_id)
 
     def start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -221,7 +222,8 @@ class SimulatedNode:
         return self.life.is_alive
 
     async def start(self) -> None:
-        """A new life: formats what is empty and starts the broker. Raises NodeHalted if it ends before that."""
+        """Begins a new life: formats empty directories and starts the broker. Raises NodeHalted if the process ends
+        before that."""
         assert not self.life.is_alive, "it runs already"
         self._world.network.power_back(self.host)
         life = self._begin_life()
@@ -264,7 +266,7 @@ class SimulatedNode:
         return life
 
     def _format_if_empty(self) -> None:
-        """As the real launcher does for the empty directories of a one-node configuration."""
+        """Formats the empty directories of a one-node configuration, as the real launcher does."""
         # Another disk is another directory.
         life = (self._lives,) if self._lives > 1 else ()
         random = SimulatedRandom(self._world.generator("format", self.node_id, *life))
@@ -289,28 +291,28 @@ class SimulatedNode:
         self.disk.write_whole(f"{path}/{name}", contents)
 
     def replace_disk(self) -> None:
-        """While it does not run: everything that it had is gone."""
+        """Replaces the disk of a node that does not run: all its files are gone."""
         assert not self.life.is_alive, "it runs"
         self.volume = PageCache(self._world.generator("volume", self.node_id, self._lives))
         self.begins_quorum = False
 
     async def stop(self) -> None:
-        """A clean shutdown, and the end of the process."""
+        """Shuts the broker down cleanly, and ends the process."""
         await self.life.run(self.broker.stop())
         self.life.end("stopped")
 
     def kill(self) -> None:
-        """kill -9: nothing more runs, and what was written stays written."""
+        """Kills the process as `kill -9` does: nothing more runs, and bytes that were written stay."""
         self._world.trace.note("kill", self.host)
         self.life.end("killed")
 
     def cut_power(self) -> None:
-        """The machine is off at once; what was not synced is kept or lost by chance."""
+        """Turns the machine off at once; bytes that were not synced are kept or lost by chance."""
         self._world.trace.note("power cut", self.host)
         self.life.end("power cut", power_cut=True)
 
     def pause(self) -> None:
-        """SIGSTOP: it stands still, its sockets stay."""
+        """Pauses the process as SIGSTOP does: nothing runs, and its sockets stay open."""
         self._world.trace.note("pause", self.host)
         self.life.is_paused = True
 
@@ -319,13 +321,13 @@ class SimulatedNode:
         self._world.loop.resume(self.life)
 
     def set_clock_rate(self, rate: float) -> None:
-        """Its clocks and timers run this much faster than those of the others; a restart keeps that."""
+        """Makes its clocks and timers run this much faster than those of the others; a restart keeps that."""
         self._world.trace.note("clock rate", f"{self.host} {rate}")
         self.clock.set_rate(rate)
         self.life.clock_rate = rate
 
     def kill_amid_disk_operation(self, number: int) -> None:
-        """Killed during the disk operation that comes after `number` others."""
+        """Kills the process during the disk operation that comes after `number` others."""
         self.faults.kill_amid_operation(number)
 
     def _ended(self) -> None:
@@ -346,7 +348,7 @@ def host_name(node_id: int) -> str:
 
 
 def one_node_settings(node_id: int) -> dict[str, str]:
-    """The settings of `strandline up`, with addresses of the simulated world."""
+    """Returns the settings of `strandline up`, with addresses of the simulated world."""
     host = host_name(node_id)
     return {
         "process.roles": "broker,controller",
@@ -365,7 +367,7 @@ def one_node_settings(node_id: int) -> dict[str, str]:
 
 
 def dynamic_settings(node_id: int, role: str, servers: str) -> dict[str, str]:
-    """A node of a cluster whose voters are in its metadata log."""
+    """Returns the settings of a node of a cluster whose voters are in its metadata log."""
     host = host_name(node_id)
     listener = (
         f"CONTROLLER://{host}:{CONTROLLER_PORT}" if role == "controller" else f"PLAINTEXT://{host}:{PORT}"
@@ -380,7 +382,7 @@ def dynamic_settings(node_id: int, role: str, servers: str) -> dict[str, str]:
 
 
 def cluster_settings(node_id: int, voters: str) -> dict[str, str]:
-    """The settings of a node of a cluster, beside those of one that is alone."""
+    """Returns the settings of a node of a cluster, which come on top of those of a one-node cluster."""
     host = host_name(node_id)
     return {
         "listeners": f"PLAINTEXT://{host}:{PORT},CONTROLLER://{host}:{CONTROLLER_PORT}",

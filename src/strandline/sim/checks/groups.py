@@ -21,11 +21,12 @@ def check(history: History) -> None:
 
 
 class ConsumerGroups:
-    """Looks at the coordinators again and again. A member holds what it was given until it says that it let it go."""
+    """Looks at the coordinators again and again. A member holds the partitions that it was assigned until it says that
+    it has given them up."""
 
     def __init__(self) -> None:
-        # Who got a partition in an epoch of its group, by one coordinator: another may have gone on from an earlier
-        # state if what this one decided was never committed.
+        # The member that got a partition in an epoch of its group, by one coordinator. Another coordinator may have
+        # gone on from an earlier state, if the decision of this one was never committed.
         self._given: dict[tuple[int, str, bytes, int, int], str] = {}
 
     def look(self, world: World) -> None:

@@ -26,7 +26,7 @@ def check(history: History) -> None:
 
 
 def _observed_offsets(history: History) -> dict[TopicPartition, dict[int, bytes]]:
-    """Every (offset, value) that anyone was ever shown or told; two values at one offset are a contradiction."""
+    """Returns every (offset, value) that any client was shown or told; two values at one offset are a contradiction."""
     found: dict[TopicPartition, dict[int, bytes]] = {}
 
     def note(where: TopicPartition, offset: int, value: bytes, who: str) -> None:
@@ -116,7 +116,8 @@ def _check_polls(history: History, by_value: dict[tuple[TopicPartition, bytes], 
 
 
 def _check_order(history: History, visible: dict[TopicPartition, list[int]]) -> None:
-    """Within a stint offsets rise. Nothing that stays is left out of a poll, nor of all polls of an assigned reader."""
+    """Checks that offsets rise within a stint, and that no record that stays is left out of a poll, nor of all polls of
+    an assigned reader."""
     last: dict[tuple[str, TopicPartition, int], int] = {}
     for poll in history.polls:
         key = (poll.process, poll.where, poll.stint)

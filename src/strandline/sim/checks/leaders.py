@@ -8,7 +8,7 @@ from strandline.sim.world import World
 
 
 class Leaders:
-    """Looks at the nodes again and again; remembers all that it ever saw."""
+    """Looks at the nodes again and again; remembers everything that it saw."""
 
     def __init__(self) -> None:
         self._leaders: dict[tuple[TopicPartition, int], int] = {}

@@ -8,7 +8,8 @@ from strandline.storage import names
 
 
 def are_in_sync(world: World, topics: list[str] | None = None) -> bool:
-    """On every node's own image: every replica of these topics, or of all, and no broker has begun again since."""
+    """Returns True if every replica of these topics, or of all, is in sync by the image of every node, and no broker
+    has started again since."""
     for node in world.nodes.values():
         if any(not _knows(node, other) for other in world.nodes.values() if other.broker.config.is_broker):
             return False
@@ -28,7 +29,7 @@ def _knows(node: SimulatedNode, other: SimulatedNode) -> bool:
 
 
 def difference(world: World, topics: list[str]) -> str | None:
-    """A partition whose copies differ."""
+    """Returns a description of a partition whose copies differ, or None if there is none."""
     nodes = list(world.nodes.values())
     for topic in topics:
         for index, state in sorted(nodes[0].broker.image.topics[topic].partitions.items()):
@@ -44,7 +45,7 @@ def difference(world: World, topics: list[str]) -> str | None:
 
 
 def log_of(node: SimulatedNode, directory: str) -> bytes:
-    """All of it: each replica rolls its segments where it likes."""
+    """Returns the bytes of all segments together: each replica rolls its segments at places of its own."""
     found = sorted(name for name in node.disk.names(directory) if name.endswith(names.LOG))
     return b"".join(bytes(node.disk.read(f"{directory}/{name}")) for name in found)
 

@@ -66,13 +66,14 @@ async def list_offset(client: WireClient, topic: str, partition: int, timestamp:
     asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
     request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name=topic, partitions=(asked,)),))
     response = await client.request(request, ListOffsetsResponse)
-    answer = response.topics[0].partitions[0]
-    assert answer.error_code == ErrorCode.NONE, error_name(answer.error_code)
-    return answer.offset
+    listed = response.topics[0].partitions[0]
+    assert listed.error_code == ErrorCode.NONE, error_name(listed.error_code)
+    return listed.offset
 
 
 async def read_partition(client: WireClient, topic: str, partition: int) -> ReadPartition:
-    """From the log start to the high watermark; every batch is whole and its CRC is right."""
+    """Reads a partition from the log start to the high watermark; checks that every batch is whole and its CRC is
+    right."""
     start = offset = await list_offset(client, topic, partition, EARLIEST)
     records: list[Record] = []
     epochs: list[tuple[int, int]] = []
@@ -93,7 +94,8 @@ async def read_partition(client: WireClient, topic: str, partition: int) -> Read
 
 
 def check_history(read: ReadPartition, histories: Iterable[Iterable[SentBatch]]) -> None:
-    """Nothing acknowledged is missing or elsewhere, nothing is there twice, nothing came from nowhere."""
+    """Checks that no acknowledged record is missing or elsewhere, that none is there twice, and that each was sent by
+    somebody."""
     check_offsets(read)
     place: dict[bytes, int] = {}
     for record in read.records:
@@ -118,7 +120,7 @@ def check_history(read: ReadPartition, histories: Iterable[Iterable[SentBatch]])
                 assert found[0] == batch.base_offset, (
                     f"{_short(batch.values[0])} was acknowledged at {batch.base_offset} and is at {found[0]}"
                 )
-            assert found[0] > last, f"{_short(batch.values[0])} is at {found[0]}, behind its successor"
+            assert found[0] > last, f"{_short(batch.values[0])} is at {found[0]}, after its successor"
             last = found[0]
     assert not place, f"nobody sent {_short(next(iter(place)))}"
 
@@ -138,7 +140,8 @@ def _short(value: bytes) -> str:
 
 
 def check_files(disk: Disk, directory: str) -> None:
-    """A partition's files after a clean shutdown: whole batches, offsets without gaps, indexes that are right."""
+    """Checks a partition's files after a clean shutdown: whole batches, offsets without gaps, indexes that are
+    right."""
     present = disk.names(directory)
     bases = sorted(
         base
@@ -153,7 +156,7 @@ def check_files(disk: Disk, directory: str) -> None:
 
 
 def _check_segment(disk: Disk, directory: str, base: int) -> int:
-    """The offset after its last."""
+    """Checks one segment; returns the offset after its last record."""
     stem = f"{directory}/{names.segment_file(base, '')}"
     log = memoryview(disk.read(stem + names.LOG))
     last_offsets: dict[int, int] = {}  # by position
@@ -165,7 +168,7 @@ def _check_segment(disk: Disk, directory: str, base: int) -> int:
         last_offsets[position] = header.last_offset
         following = header.next_offset
         end = position + header.size
-    assert end == len(log), f"{stem}: {len(log) - end} bytes behind the last batch"
+    assert end == len(log), f"{stem}: {len(log) - end} bytes after the last batch"
     entries = list(_OFFSET_ENTRY.iter_unpack(disk.read(stem + names.OFFSET_INDEX)))
     assert entries == sorted(set(entries)), f"{stem}: an offset index out of order"
     for relative, position in entries:

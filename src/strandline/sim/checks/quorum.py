@@ -35,7 +35,7 @@ class QuorumSafety:
             self._high_watermarks[node.node_id] = (node.life, now)
 
     def check(self, world: World) -> None:
-        """In the end: the committed batches of any two nodes are the same where both have them."""
+        """Checks at the end that the committed batches of any two nodes are the same where both have them."""
         batches: dict[int, tuple[int, int]] = {}  # base offset: which node had it first, and its checksum
         for node in world.nodes.values():
             committed = node.broker.quorum.core.high_watermark

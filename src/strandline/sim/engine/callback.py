@@ -26,7 +26,7 @@ class Callback:
 
     @property
     def is_over(self) -> bool:
-        """Nobody wants it any more, or there is nobody left whose it is."""
+        """True if it is cancelled, or its process has ended."""
         return self.is_cancelled or (self.life is not None and self.life.ended_because is not None)
 
     def cancel(self) -> None:
@@ -42,7 +42,7 @@ class Callback:
 
 
 def name_of(run: Any) -> str:
-    """The name of a callback, which is the same in every run."""
+    """Returns the name of a callback, which is the same in every run."""
     owner = getattr(run, "__self__", None)
     if type(owner) is Task:  # a step of it: most callbacks that are no methods
         return str(owner.get_coro().__qualname__)  # type: ignore[union-attr]
@@ -52,4 +52,4 @@ def name_of(run: Any) -> str:
 
 
 def _nothing() -> None:
-    """In the place of what was cancelled."""
+    """Takes the place of a callback that was cancelled."""

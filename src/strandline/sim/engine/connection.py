@@ -41,10 +41,10 @@ class Wire(Protocol):
         """Tells `target` at that time that nothing more comes from `source`."""
 
     def forget(self, connection: SimulatedConnection) -> None:
-        """The connection is over."""
+        """Forgets a connection that is over."""
 
     def orphaned(self, connection: SimulatedConnection) -> None:
-        """The other end of the connection has lost its power without a word."""
+        """Notes that the machine at the other end of the connection has lost its power without a word."""
 
 
 class SimulatedConnection:
@@ -79,16 +79,16 @@ class SimulatedConnection:
         self._unsent: deque[_Bytes | _Region] = deque()
         self.unsent_bytes = 0
         self._is_owed_drained = False
-        self._first_piece = 0  # how much of what is sent next goes first, where that is drawn already
-        self._taken_bytes = 0  # by the operating system, and not read by the other side
-        self._arrived: deque[bytes] = deque()  # here, and not read yet
+        self._first_piece = 0  # the size of the next piece, if it is drawn already
+        self._taken_bytes = 0  # bytes that the operating system took and the other side has not read
+        self._arrived: deque[bytes] = deque()  # bytes that arrived and are not read yet
         self._last_arrival = 0.0
         self._is_connected = False
         self._is_reading = True
         self._is_receiving = False  # a callback that hands over arrived bytes is on its way
-        self._is_closing = False  # no more is sent once what is unsent has gone
+        self._is_closing = False  # the connection ends once the unsent bytes are sent
         self._is_over = False  # for its owner; `lost` has been or is about to be called
-        self._has_ended = False  # the other side has no more to say, behind what has arrived
+        self._has_ended = False  # nothing more comes from the other side after the bytes that have arrived
         self._end_error: Exception | None = None
 
     # What the owner calls
@@ -140,7 +140,8 @@ class SimulatedConnection:
         self._is_owed_drained = bool(self._unsent)
 
     def _push(self) -> None:
-        """Hands the operating system what it takes: not a few bytes at a time, or it would be that for ever."""
+        """Hands the operating system as many bytes as it takes; waits until it takes a good number of them, because
+        otherwise each step would move only a few."""
         if SOCKET_BYTES - self._taken_bytes < min(self.unsent_bytes, _PUSH_BYTES_MIN):
             return
         try:
@@ -163,7 +164,7 @@ class SimulatedConnection:
             self._wire.loop.call_soon(self._drained, context=self.context)
 
     def _piece_size(self) -> int:
-        # Whole mostly: a world of single bytes would be slow and would show nothing new.
+        # Most pieces are whole: a world of single bytes would be slow and would show nothing new.
         if self._chance.random() < 0.7:
             return SOCKET_BYTES
         return self._chance.choice(_PIECE_BYTES)
@@ -181,7 +182,7 @@ class SimulatedConnection:
             self._peer.drained()
 
     def _finish(self) -> None:
-        """All is sent: says so to the other side, and is over."""
+        """Ends the connection after all is sent, and tells the other side."""
         if not self._is_over:
             self._tell_end(self.other, None)
             self._lose(None)
@@ -198,13 +199,13 @@ class SimulatedConnection:
     # Receiving
 
     def begin(self) -> None:
-        """In the owner's life: from now on it is told what arrives."""
+        """Begins the connection, in the life of its owner, which gets arriving bytes from now on."""
         self._is_connected = True
         self._peer.connected(self)
         self._receive_soon()
 
     def arrive(self, data: bytes) -> None:
-        """In nobody's life; whoever stands still hears of it later."""
+        """Takes bytes that arrive. This runs in no process's life; an owner that is paused gets them later."""
         if self._is_over:
             return
         self._arrived.append(data)
@@ -265,7 +266,7 @@ class SimulatedConnection:
         self._wire.loop.call_soon(self._peer.lost, error, context=self.context)
 
     def owner_died(self) -> None:
-        """The operating system closes the socket of a process that is no more."""
+        """Ends the connection of a process that has died, whose socket the operating system closes."""
         if not self._is_over:
             self._is_over = True
             self._drop_unsent()
@@ -273,7 +274,7 @@ class SimulatedConnection:
             self._tell_end(self.other, None)
 
     def host_lost_power(self) -> None:
-        """Nothing is said to anyone."""
+        """Ends the connection when its host loses power; nobody is told."""
         if not self._is_over:
             self._is_over = True
             self._drop_unsent()
@@ -281,7 +282,7 @@ class SimulatedConnection:
             self._wire.orphaned(self.other)
 
     def break_now(self, error: Exception) -> None:
-        """Both sides lose the connection."""
+        """Breaks the connection for both sides at once."""
         self.arrive_end(error)
         self.other.arrive_end(error)
 

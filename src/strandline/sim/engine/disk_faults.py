@@ -42,7 +42,8 @@ class DiskFaults:
     def fail(
         self, operation: str, pattern: str, error_number: int, *, pass_first: int = 0, times: int = FOREVER
     ) -> Fault:
-        """A failing write may have written a part of its bytes; a failing sync has synced nothing."""
+        """Makes operations on paths of this pattern fail. A failing write may have written a part of its bytes; a
+        failing sync has synced nothing."""
         fault = Fault(operation, pattern, error_number, pass_first, times)
         self._faults.append(fault)
         self.is_none = False
@@ -60,12 +61,12 @@ class DiskFaults:
         self.is_none = True
 
     def kill_amid_operation(self, number: int) -> None:
-        """The process is killed during the disk operation that comes after this many others."""
+        """Has the process killed during the disk operation that comes after this many others."""
         self._operations_left = number
         self.is_none = False
 
     def spare(self) -> None:
-        """No operation kills the process."""
+        """Has no operation kill the process any more."""
         self._operations_left = None
 
     def error_of(self, operation: str, path: str) -> int | None:
@@ -80,7 +81,7 @@ class DiskFaults:
         return data
 
     def kills_now(self) -> bool:
-        """Counts an operation; True for the one amid which the process is killed."""
+        """Counts an operation; returns True for the one during which the process is killed."""
         if self._operations_left is None:
             return False
         if self._operations_left:

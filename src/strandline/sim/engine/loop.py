@@ -31,7 +31,7 @@ from strandline.sim.engine.trace import Trace
 
 T = TypeVar("T")
 
-# More callbacks than this at one moment mean that somebody waits by asking over and over.
+# More callbacks than this at one moment mean that some code waits by asking again and again.
 CALLBACKS_AT_ONE_MOMENT_MAX: Final = 200_000
 # There is little garbage with cycles, as in real nodes (`node.loop`), and much that stays: three nodes and a history.
 _COLLECTED_AT: Final = (400_000, 20, 100)
@@ -40,7 +40,7 @@ _WAITS_ON_THE_WAY_OUT_MAX: Final = 20
 
 
 class StuckWorld(AssertionError):
-    """Somebody waits for what can no longer happen."""
+    """Somebody waits for an event that can no longer happen."""
 
 
 class SimulatedLoop(asyncio.AbstractEventLoop):
@@ -179,7 +179,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 raise self._failure
 
     def _advance(self) -> None:
-        """To the next deadline, whose timers become ready."""
+        """Moves time to the next deadline, whose timers become ready."""
         timers, ready = self._timers, self._ready
         while timers and timers[0][2].is_over:
             heappop(timers)
@@ -243,11 +243,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
 
 def _end(coroutine: Any) -> None:
-    """Closes it, however often it waits once more on its way out (`async with`, `finally`)."""
+    """Closes a coroutine, also one that waits again while it ends (`async with`, `finally`)."""
     if isinstance(coroutine, CoroutineType):
         frame = coroutine.cr_frame
         if frame is not None and getcoroutinestate(coroutine) == CORO_CREATED:
-            # It never ran, so what it was given to wait for never will either.
+            # It never ran, so the coroutines that it was given never will either.
             for given in frame.f_locals.values():
                 _end(given)
     elif not isinstance(coroutine, Coroutine):
@@ -272,7 +272,7 @@ def _is_alive(context: Context) -> bool:
 
 
 def _place(task: asyncio.Task[Any]) -> str:
-    """Where a task waits: the innermost coroutine's name and line."""
+    """Returns where a task waits: name and line of the innermost coroutine."""
     coroutine: Any = task.get_coro()
     names = []
     line = 0

@@ -83,7 +83,7 @@ class Inode:
         self._dirty.clear()
 
     def cut_power(self, chance: Generator, keep: float) -> None:
-        """The contents become what the device has."""
+        """Replaces the contents by those that the device has."""
         content, after = self.content, self.synced
         reach = len(content)
         if self._cut_to < len(after):
@@ -119,7 +119,7 @@ class Directory:
         self.pending: list[tuple[tuple[str, Inode | Directory | None], ...]] = []
 
     def change(self, *changes: tuple[str, Inode | Directory | None]) -> None:
-        """One step: a name made, a name removed, or both in a rename."""
+        """Makes a name, removes one, or does both in a rename, as one step."""
         _apply(self.children, changes)
         self.pending.append(changes)
 
@@ -129,7 +129,7 @@ class Directory:
         self.pending.clear()
 
     def cut_power(self, chance: Generator, keep: float) -> None:
-        """The entries become those on the device, here and in every directory that is still reached."""
+        """Replaces the entries by those on the device, here and in every directory that is still reached."""
         survivors = 0
         while survivors < len(self.pending) and chance.random() < keep:
             survivors += 1
@@ -164,10 +164,10 @@ class PageCache:
         """Leaves the device as the next process finds it. A mere kill leaves everything as it was."""
         if power_cut:
             self.root.cut_power(self._chance, self._chance.choice(_KEEP_CHANCES))
-        self._count_anew()
+        self._recount()
 
-    def _count_anew(self) -> None:
-        """Files that were open and had no name any more are gone with their processes."""
+    def _recount(self) -> None:
+        """Counts the used bytes again: open files without a name have gone with their processes."""
         self.used_bytes = 0
         directories = [self.root]
         while directories:

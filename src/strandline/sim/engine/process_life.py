@@ -50,7 +50,7 @@ class ProcessLife:
         self._on_end.append(act)
 
     def check(self) -> None:
-        """Before anything that reaches beyond the process: the dead do nothing."""
+        """Raises an error in a process that has ended. Everything that reaches beyond the process calls this first."""
         if self.ended_because is not None:
             raise NodeHalted(self.ended_because)
 

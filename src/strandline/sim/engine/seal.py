@@ -1,6 +1,6 @@
 """Keeps the real world out: while a simulation runs, the real clock, sockets, threads, files and chance all raise.
 
-Deterministic code has no use for them, so whoever calls one has left the simulation and its run could not be repeated.
+Deterministic code has no use for them: a caller has left the simulation, and its run could not be repeated.
 They are sealed by replacing the attributes of their modules for as long as the loop runs, which reaches everyone who
 calls them as `time.time()`. Who imported the function itself is out of reach; the tidy test forbids that import.
 """
@@ -48,7 +48,8 @@ def refusal(name: str) -> Callable[..., NoReturn]:
 
 
 def _sealed_here(original: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Refused to the thread of the simulation. Other threads of the process have lives of their own."""
+    """Returns a function that refuses the thread of the simulation and does the original for other threads, which are
+    no part of it."""
     refuse, simulation = refusal(name), get_ident()
 
     def call(*args: Any, **keywords: Any) -> Any:

@@ -1,7 +1,7 @@
 """The events of a run in order, folded into a hash: two runs of one seed must give the same.
 
 An entry says what kind of event it was, with words that tell one from another; between entries the virtual time moves.
-Nothing in it depends on memory addresses or on the order of sets. The last entries are kept for whoever looks at a
+Nothing in it depends on memory addresses or on the order of sets. The last entries are kept for the reader of a
 failure.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 
 ENTRIES_KEPT: Final = 400
 _FOLDED_AT_ONCE: Final = 4000
-# Stands where the time moved; no entry is empty.
+# Stands for a move of time; no real entry is empty.
 _MOVED: Final = ""
 
 
@@ -25,7 +25,7 @@ class Trace:
         # Entries are folded many at a time: they are a large part of what a simulation does.
         self._new: list[str] = []
         self._times = array("d")
-        # The last that were folded, with the times in them and the one before those.
+        # The last entries that were folded, the times of their moves, and the time before the first of them.
         self._kept: list[str] = []
         self._kept_times = array("d")
         self._kept_from = 0.0
@@ -63,7 +63,7 @@ class Trace:
         self._kept_times = times[first:]
 
     def _last(self) -> list[tuple[float, str]]:
-        """The last entries with their times."""
+        """Returns the last entries with their times."""
         found, now, times = [], self._kept_from, iter(self._kept_times + self._times)
         for entry in self._kept + self._new:
             if entry == _MOVED:
@@ -73,7 +73,7 @@ class Trace:
         return found[-ENTRIES_KEPT:]
 
     def hexdigest(self) -> str:
-        """Of everything so far. Whoever compares two traces asks both at the same count."""
+        """Returns the digest of all entries so far. To compare two traces, take both at the same count."""
         self._fold()
         return self._hash.hexdigest()
 

@@ -16,8 +16,8 @@ from strandline.storage import names
 from strandline.wire.api.k01_fetch import PartitionData
 from strandline.wire.record_batch import BatchHeader, headers_in
 
-# A leader writes these into a batch, and its CRC does not cover them: that batches are in order speaks for the offset,
-# nothing for the epoch.
+# The fields of a batch that the leader writes and the CRC does not cover. A wrong base offset breaks the order of
+# batches; a wrong epoch cannot be noticed.
 BASE_OFFSET: Final = range(8)
 LEADER_EPOCH: Final = range(12, 16)
 _READ_TURNS: Final = 600
@@ -34,7 +34,8 @@ def flip_bit(disk: SimulatedDisk, path: str, position: int, bit: int) -> None:
 def flip_some_bit(
     disk: SimulatedDisk, paths: list[str], chance: Generator
 ) -> tuple[str, int, BatchHeader] | None:
-    """Of a batch in one of these segments, where something vouches for it; which batch, None if there is none."""
+    """Flips a bit of a batch in one of these segments, at a place that a CRC or a length covers; returns path, position
+    and header of the batch, or None if there is no batch."""
     path = chance.choice(paths)
     batches = list(headers_in(disk.read(path)))
     if not batches:
@@ -67,8 +68,8 @@ def segments_of(
 
 
 async def read_copies(world: World, node: SimulatedNode, partitions: list[TopicPartition]) -> bool:
-    """Whether all of them that is committed now could be read from this node in the end. What it refuses meanwhile is
-    tried again: it may be fetching it again."""
+    """Returns True if all records of these partitions that are committed now could be read from this node. A refused
+    read is tried again: the node may be fetching those records again."""
     return all([await _read_copy(world, node, each) for each in partitions])
 
 
@@ -87,11 +88,11 @@ async def _read_copy(world: World, node: SimulatedNode, partition: TopicPartitio
 
 
 class _Refused(Exception):
-    """Nothing more can be read there now."""
+    """The node refuses to read more there now."""
 
 
 def _behind(data: PartitionData, offset: int) -> int:
-    """Where what was read ends."""
+    """Returns the offset after the records that were read."""
     if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and data.log_start_offset > offset:
         return data.log_start_offset
     batches = list(headers_in(data.records or b""))

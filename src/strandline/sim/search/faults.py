@@ -23,7 +23,7 @@ from strandline.sim.world import SimulatedNode, World
 
 _STOP_SECONDS_MAX: Final = 60.0
 _DISK_OPERATIONS_MAX: Final = 200
-# How long one is waited for, in tenths of a second.
+# How long the run waits for a disk operation, in tenths of a second.
 _DISK_OPERATION_TURNS: Final = 30
 _CLOCK_RATES: Final = (0.5, 0.9, 1.1, 2.0)
 _CLOCK_JUMPS_MS: Final = (-3_600_000, -5_000, 5_000, 3_600_000)
@@ -31,7 +31,8 @@ _CLOCK_JUMPS_MS: Final = (-3_600_000, -5_000, 5_000, 3_600_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultEvent:
-    """`number` means what its kind makes of it: how many nodes, disk operations, which rate."""
+    """One fault, at a time, for some seconds, on a node. The kind says how `number` is used: as a count of nodes or
+    disk operations, or as the choice of a rate."""
 
     kind: str
     at: float
@@ -48,7 +49,8 @@ class FaultEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultMix:
-    """How a scenario's events are drawn: kinds (a kind named twice is drawn twice as often), how many, how long."""
+    """The way in which a scenario's events are drawn: kinds (a kind that is named twice is drawn twice as often), how
+    many, how long."""
 
     kinds: tuple[str, ...]
     count: int
@@ -79,11 +81,11 @@ class Faults:
     """Carries events out, and puts everything right in the end."""
 
     def __init__(self, world: World, is_whole: Callable[[], bool]) -> None:
-        """`is_whole` says whether every replica is in sync."""
+        """`is_whole` returns True while every replica is in sync."""
         self._world = world
         self._is_whole = is_whole
-        self._losing = asyncio.Lock()  # one machine at a time may forget
-        self._has_recovered = True  # every replica has been in sync since one did
+        self._losing = asyncio.Lock()  # one machine at a time may lose unsynced bytes
+        self._has_recovered = True  # every replica has been in sync since the last such loss
         self.counts: dict[str, int] = {}
 
     async def run(self, events: Iterable[FaultEvent]) -> None:
@@ -103,7 +105,7 @@ class Faults:
             self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
 
     async def heal(self) -> None:
-        """All nodes run, on sound disks and wires, with clocks that agree in their rate."""
+        """Ends all faults: all nodes run, on sound disks and wires, with clocks of one rate."""
         self._world.network.heal()
         for node in self._world.nodes.values():
             node.faults.heal()
@@ -131,7 +133,7 @@ class Faults:
         return True
 
     async def kill_all(self, node: SimulatedNode, event: FaultEvent) -> bool:
-        """Every broker, of which one after the other comes back."""
+        """Kills every broker; they come back one after the other."""
         others = [each for each in self._brokers() if each is not node]
         if event.number % 2:
             others.reverse()
@@ -203,7 +205,7 @@ class Faults:
         )
 
     async def _cut(self, event: FaultEvent, pairs: list[tuple[str, str]]) -> bool:
-        """Faults overlap: each takes back its own cuts only."""
+        """Cuts these directions for a while. Faults overlap, so each takes back its own cuts only."""
         network = self._world.network
         for pair in pairs:
             network.cut(*pair)
@@ -240,7 +242,7 @@ class Faults:
         return await self._lose(node, cut)
 
     async def sync_fails(self, node: SimulatedNode, event: FaultEvent) -> bool:
-        """Of whatever is synced next: the directory goes offline, and with its only one the broker."""
+        """Makes one of the next syncs fail: the directory goes offline, and a broker with one directory stops."""
 
         async def fail() -> None:
             node.may_halt = True
@@ -249,7 +251,7 @@ class Faults:
             node.faults.heal()
             node.may_halt = False
             if node.is_running:
-                node.kill()  # what its pages hold nobody knows: it has to read its disk again
+                node.kill()  # the state of its pages is unknown: it has to read its disk again
 
         return await self._lose(node, fail)
 
@@ -264,8 +266,9 @@ class Faults:
         return True
 
     async def flip_bit(self, node: SimulatedNode, event: FaultEvent) -> bool:
-        """In a log of a node that dies, which cuts it off when it recovers, or in what a node has written long ago,
-        which is found when it is read. Either way it must be fetched from the others."""
+        """Flips a bit in a log of a node that dies, which cuts the log there when it recovers, or in records that a
+        node has written long ago, where a reader finds it. Either way the node must fetch the records from the
+        others."""
         async with self._losing:
             if not await self._until_whole() or not node.is_running or node.life.is_paused:
                 return False

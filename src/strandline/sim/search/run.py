@@ -2,7 +2,7 @@
 
 1. The cluster starts, the workloads begin, and faults strike for a while.
 2. Everything is healed. Then the cluster must become whole: all nodes run, every replica is in sync. The workloads
-   must come to their end: what can be answered is answered, what was acknowledged is read.
+   must come to their end: every request that can get a response has got it, and every acknowledged record is read.
 3. The checkers judge: those that watched all the time, and those that look at what is there in the end.
 """
 
@@ -81,7 +81,7 @@ class RunResult:
 
 
 def events_of(scenario: Scenario, seed: int) -> list[FaultEvent]:
-    """The faults that a seed gives a scenario."""
+    """Returns the faults that a seed gives a scenario."""
     with World(seed) as world:
         first = scenario.controllers + 1
         nodes = range(first, first + scenario.nodes)

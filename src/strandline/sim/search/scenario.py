@@ -57,7 +57,7 @@ class Scenario:
 
 
 def shipped() -> dict[str, Scenario]:
-    """The scenarios that come with Strandline, by name."""
+    """Returns the scenarios that come with Strandline, by name."""
     found = {}
     for entry in sorted(files("strandline.sim").joinpath("scenarios").iterdir(), key=lambda each: each.name):
         if entry.name.endswith(".toml"):
@@ -67,7 +67,7 @@ def shipped() -> dict[str, Scenario]:
 
 
 def load(name: str) -> Scenario:
-    """By the name of a shipped scenario, or by a file's path."""
+    """Loads a scenario by the name of a shipped one, or by a file's path."""
     path = Path(name)
     if path.suffix == ".toml":
         return replace(parse(path.stem, _read(name)), path=name)
@@ -80,7 +80,7 @@ def load(name: str) -> Scenario:
 
 
 def load_events(path: str, plan: Scenario) -> list[FaultEvent]:
-    """Faults from a file, as `Event.as_toml` writes them, for the nodes of this plan."""
+    """Loads faults from a file, as `FaultEvent.as_toml` writes them, for the nodes of this plan."""
     tables = _toml(path, _read(path)).get("event")
     try:
         events = [FaultEvent(**table) for table in tables or ()]

@@ -11,7 +11,8 @@ Fails = Callable[[list[FaultEvent]], bool]
 
 
 def shrink(events: list[FaultEvent], fails: Fails, *, tries_max: int = 60) -> list[FaultEvent]:
-    """First halves, then single events are left out; then those that are left are made short."""
+    """Returns fewer and shorter events with which the run still fails. Leaves out halves first, then single events;
+    then shortens the remaining ones."""
     left = tries_max
 
     def still_fails(candidate: list[FaultEvent]) -> bool:

@@ -28,7 +28,7 @@ _LIVE_S: Final = 240.0
 
 
 class Died(Exception):
-    """The application, in the middle of a transaction."""
+    """The application died in the middle of a transaction."""
 
 
 class Application:
@@ -82,7 +82,8 @@ class LoopWorkload:
     topics: Final = {"in": PARTITIONS, "out": PARTITIONS}
 
     def __init__(self, world: World, history: History, _: float) -> None:
-        """Applications have no pauses: each reads what the others have left."""
+        """The third argument, the pauses of other workloads, is not used: each application reads the records that the
+        others have left."""
         self._world = world
         self._history = history
         self._applications = [Application(world, number) for number in range(APPLICATIONS)]

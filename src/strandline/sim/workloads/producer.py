@@ -6,8 +6,8 @@ takes, with up to five under way; one without idempotence never repeats, so that
 
 Producers of several partitions may share a `SequencedIdentity` and then follow librdkafka's rules: where one of them
 hears OUT_OF_ORDER_SEQUENCE_NUMBER, all wait for the responses that are under way, the epoch is raised, and all that is
-not acknowledged is numbered and sent again. A batch that is in the log and was not acknowledged is then there twice, so
-that a response without need shows in the log.
+not acknowledged is numbered and sent again. A batch that is in the log and was not acknowledged is then there twice: so
+a needless OUT_OF_ORDER_SEQUENCE_NUMBER shows in the log.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ _VALUE_BYTES: Final = (20, 200, 2000, 9000)
 
 
 class ProduceRefused(AssertionError):
-    """A response that this workload has no use for."""
+    """A response with an error that this workload does not expect."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SentBatch:
-    """A batch and what became of it. Without a base offset its place is unknown; unless acknowledged, its fate is."""
+    """A batch and its fate. Without a base offset its place is unknown; unless it is acknowledged, its fate is unknown
+    too."""
 
     producer: str
     number: int
@@ -75,7 +76,7 @@ class SequencedIdentity:
         self.is_draining = False
 
     def drain(self) -> None:
-        """Nothing is sent from now on; the epoch is raised once nothing is under way."""
+        """Stops sending; the epoch is raised once nothing is under way."""
         self.is_draining = True
 
     def raise_epoch_if_drained(self) -> None:
@@ -140,13 +141,13 @@ def batch_of(
 async def produce(
     client: WireClient, topic: str, partition: int, values: Sequence[bytes], *, timestamp_ms: int = EPOCH_MS
 ) -> int:
-    """One batch without idempotence; its base offset."""
+    """Sends one batch without idempotence; returns its base offset."""
     request = produce_request(topic, partition, batch_of(values, timestamp_ms))
     response = await client.request(request, ProduceResponse, version=_BY_NAME)
-    answer = response.responses[0].partition_responses[0]
-    if answer.error_code != ErrorCode.NONE:
-        raise ProduceRefused(f"{error_name(answer.error_code)}: {answer.error_message}")
-    return answer.base_offset
+    produced = response.responses[0].partition_responses[0]
+    if produced.error_code != ErrorCode.NONE:
+        raise ProduceRefused(f"{error_name(produced.error_code)}: {produced.error_message}")
+    return produced.base_offset
 
 
 class SequencedProducer:
@@ -182,7 +183,7 @@ class SequencedProducer:
         self._identity = identity or SequencedIdentity()
         self._identity.members.append(self)
         self._sequence = 0
-        # Sent and not answered, or to be sent again; the future is there while it is under way.
+        # Batches that have no response, or are to be sent again; with a future while the batch is under way.
         self._pending: deque[tuple[SentBatch, Future[Any] | None]] = deque()
         self._is_stopping = False
 
@@ -191,7 +192,7 @@ class SequencedProducer:
         return [batch for batch in self.history if batch.is_acknowledged]
 
     def stop(self) -> None:
-        """No new batches; an idempotent producer still repeats those that it has no response for."""
+        """Sends no new batches; an idempotent producer still repeats those that it has no response for."""
         self._is_stopping = True
 
     async def run(self, *, batches_max: int = 1 << 30) -> None:
@@ -215,7 +216,7 @@ class SequencedProducer:
         return any(under_way is not None for _, under_way in self._pending)
 
     def renumber(self) -> None:
-        """The epoch is another: sequences begin with 0 again."""
+        """Numbers the batches again from sequence 0, because the epoch has changed."""
         self._sequence = 0
         for batch, _ in self._pending:
             batch.sequence = self._sequence
@@ -284,11 +285,11 @@ class SequencedProducer:
         batch, under_way = self._pending[0]
         assert under_way is not None
         response = await _response_of(under_way)
-        answer = response.responses[0].partition_responses[0]
-        code = answer.error_code
+        produced = response.responses[0].partition_responses[0]
+        code = produced.error_code
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             batch.is_acknowledged = True
-            batch.base_offset = answer.base_offset
+            batch.base_offset = produced.base_offset
             self._pending.popleft()
             await asyncio.sleep(self._pause_seconds_max * self._chance.random() ** 2)
             return
@@ -297,13 +298,13 @@ class SequencedProducer:
             self._identity.drain()
         elif not is_retriable(code):
             raise ProduceRefused(
-                f"{self.name} batch {batch.number}: {error_name(code)}: {answer.error_message}"
+                f"{self.name} batch {batch.number}: {error_name(code)}: {produced.error_message}"
             )
         await self._refused()
 
     async def _refused(self) -> None:
-        """Those after the refused batch have to be refused too, and as it was: to call them out of order would have a
-        client raise its epoch."""
+        """Checks that the batches after the refused one are refused too, with its error: OUT_OF_ORDER_SEQUENCE_NUMBER
+        would have a client raise its epoch."""
         for batch, under_way in list(self._pending)[1:]:
             assert under_way is not None
             response = await _response_of(under_way)
@@ -334,8 +335,8 @@ class SequencedProducer:
 
 async def _response_of(under_way: Future[Any]) -> ProduceResponse:
     try:
-        answer = await asyncio.wait_for(asyncio.shield(under_way), _ANSWER_SECONDS_MAX)
+        response = await asyncio.wait_for(asyncio.shield(under_way), _ANSWER_SECONDS_MAX)
     except TimeoutError as error:
-        raise Disconnected("no answer in time") from error
-    assert isinstance(answer, ProduceResponse)
-    return answer
+        raise Disconnected("no response in time") from error
+    assert isinstance(response, ProduceResponse)
+    return response

@@ -62,7 +62,7 @@ class Tail:
             )
 
     async def end(self) -> None:
-        """When all is healed and nobody writes: until it has seen the end."""
+        """Reads on until it has seen the end, when all is healed and nobody writes."""
         assert self._task is not None
         deadline = self._world.loop.time() + _LIVE_S
         while not await self._is_at_end():
@@ -86,7 +86,7 @@ class Tail:
 async def read_whole(
     world: World, topic: str, partitions: int
 ) -> dict[TopicPartition, tuple[tuple[int, bytes], ...]]:
-    """Offset and value of every committed record."""
+    """Returns offset and value of every committed record, by partition."""
     where = [TopicPartition(topic, number) for number in range(partitions)]
     found: dict[TopicPartition, list[tuple[int, bytes]]] = {each: [] for each in where}
     async with consumer(world, f"last-{topic}") as reader:
