@@ -187,7 +187,7 @@ class OffsetIndex(_Index):
             yield relative + self.base_offset, position
             at -= 1
 
-    def offset_behind(self, position: int) -> int | None:
+    def offset_after(self, position: int) -> int | None:
         """Returns an offset after all batches that begin before `position`; None if the index does not reach that
         far."""
         self.load()

@@ -255,10 +255,10 @@ class Log:
     def aborted_in(self, slice_: Slice, offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Returns the aborted transactions with records in the slice, and perhaps some with records after it."""
         number = max(bisect_right(self._bases, slice_.segment.base_offset) - 1, 0)
-        behind = slice_.segment.offset_index.offset_behind(slice_.position + slice_.size)
-        if behind is None:
-            behind = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
-        upper_offset = min(upper_offset, behind)
+        end_offset = slice_.segment.offset_index.offset_after(slice_.position + slice_.size)
+        if end_offset is None:
+            end_offset = self._bases[number + 1] if number + 1 < len(self._bases) else self.log_end_offset
+        upper_offset = min(upper_offset, end_offset)
         found: list[AbortedTransaction] = []
         for segment in self.segments[number:]:
             rows, is_complete = segment.transaction_index.overlapping(offset, upper_offset)

@@ -12,11 +12,12 @@ from strandline.storage.files import FileTable
 from strandline.storage.log import Log
 from strandline.storage.log_loader import LoadedLog, LoadRequest, load_log
 from strandline.wire.record_batch import headers_in, read_header
-from tests.batches import NOW_MS
+from tests.batches import NOW_MS, batch
 from tests.disks import QuickDisk
 from tests.unit.config.settings import running
 
 PARTITION = TopicPartition("t", 0)
+BATCH_BYTES = len(batch(2))
 
 
 def topic_config(**overrides: object) -> TopicConfig:
@@ -95,3 +96,16 @@ def contents(log: Log) -> list[tuple[int, int]]:
 def read(log: Log, offset: int, size_max: int = 1 << 20, *, whole_first_batch: bool = True) -> bytes:
     region = log.read(offset, log.log_end_offset, size_max, whole_first_batch=whole_first_batch)
     return b"" if region is None else region.file.read_at(region.position, region.size)
+
+
+def filled(store: Store, count: int = 10, step_ms: int = 1000) -> Log:
+    """Returns a log of this many batches of two records, three batches to a leader epoch."""
+    log = store.open()
+    for number in range(count):
+        append(log, batch(2, timestamp=NOW_MS + step_ms * number), epoch=number // 3)
+    return log
+
+
+def two_batches_each(tmp_path: Path, **overrides: object) -> Store:
+    """Returns a store whose segments have two batches, four offsets, each."""
+    return Store(tmp_path, segment_bytes=2 * BATCH_BYTES, **overrides)
