@@ -1,7 +1,9 @@
-"""How many switched-off safety rules the random search finds: `python -m tests.sim.search_mutants --seconds 30`.
+"""Counts the switched-off safety rules that the random search finds.
 
-Every mutant has a directed test beside this. Here nobody says where to look: the shipped scenarios take turns with the
-random stories of one node, of controllers that come and go, and of cores without a shell.
+    python -m tests.sim.search_mutants --seconds 30
+
+Every mutant also has a test that looks for it. Here nothing says where to look: the shipped scenarios take turns with
+the random stories of one node, of controllers that come and go, and of cores without a shell.
 """
 
 from __future__ import annotations
@@ -29,14 +31,13 @@ from tests.sim import (
     transaction_stories,
     voters,
 )
-from tests.spec import test_cluster_mutants, test_group_mutants
-from tests.spec import test_transaction_mutants as test_producer_mutants
+from tests.spec import test_cluster_mutants, test_group_mutants, test_producer_mutants
 
 Patch = pytest.MonkeyPatch
 
 
 def mutants(*, of_clients: bool) -> dict[str, Callable[[Patch], Any]]:
-    """By name: of the cluster, or of producers, transactions and groups."""
+    """Returns mutants by name: those of the cluster, or those of producers, transactions and groups."""
     found: list[Callable[[Patch], Any]] = [
         *test_cluster_mutants.MUTANTS,
         *test_mutants.MUTANTS,
@@ -69,7 +70,7 @@ ALONE_PER_TURN = 3
 
 
 def told(story: Any, seed: int) -> str | None:
-    """What went wrong in a story, if anything did."""
+    """Returns the violation that a story finds, or None."""
     return noticed(partial(scenarios.run, story), seed)
 
 
@@ -120,7 +121,7 @@ def attempts(*, of_clients: bool) -> Iterator[Attempt]:
 
 
 def search(mutate: Callable[[Patch], Any], seconds: float, *, of_clients: bool) -> str | None:
-    """What noticed, if anything did in this much time of one core."""
+    """Returns the attempt that noticed the mutant within this much time of one core, or None."""
     deadline = time.process_time() + seconds
     with Patch.context() as patch:
         mutate(patch)

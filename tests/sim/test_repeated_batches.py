@@ -91,14 +91,30 @@ async def require_in_sync(client: WireClient, replica: Replica, count: int) -> N
 
 
 def send(client: WireClient, sequence: int) -> asyncio.Task[int]:
-    """The error code of one batch of the producer, once it is answered."""
+    """Sends one batch of the producer; returns a task with the error code of its response."""
 
-    async def answered() -> int:
+    async def code() -> int:
         batch = batch_of([f"r{sequence}".encode()], EPOCH_MS, producer_id=7, epoch=0, sequence=sequence)
         response = await client.send(produce_request("t", 0, batch, timeout_ms=20_000), BY_NAME)
         return int(response.responses[0].partition_responses[0].error_code)
 
-    return asyncio.get_running_loop().create_task(answered())
+    return asyncio.get_running_loop().create_task(code())
+
+
+async def repeated_to_a_new_leader(world: World) -> None:
+    story = Story(world)
+    await story.begin()
+    client = await world.connect(story.first)
+    assert [await send(client, sequence) for sequence in (1, 2)] == [ErrorCode.NONE] * 2
+    story.first.kill()
+    await until(lambda: story.leads(story.restarted))
+    client = await world.connect(story.restarted)
+    assert [await send(client, sequence) for sequence in (1, 2, 3)] == [ErrorCode.NONE] * 3
+    assert story.replica(story.restarted).log.log_end_offset == 4, "each record is in the log once"
+
+
+def test_a_new_leader_recognises_batches_that_the_former_one_appended() -> None:
+    scenarios.run(repeated_to_a_new_leader, 0)
 
 
 async def repeated_to_a_restarted_follower(world: World) -> None:

@@ -66,6 +66,11 @@ def duplicates_are_known_by_their_number(patch: Patch) -> Test:
     return idempotence.test_after_a_restart_nothing_older_than_the_snapshot_is_called_written
 
 
+def followers_learn_of_no_producer(patch: Patch) -> Test:
+    patch.setattr(Producers, "replay", lambda self, header, batch: None)
+    return repeated_batches.test_a_new_leader_recognises_batches_that_the_former_one_appended
+
+
 def gaps_are_let_in(patch: Patch) -> Test:
     let_in(patch, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     return lambda: idempotence.test_a_gap_is_out_of_order(4)
@@ -210,6 +215,7 @@ def appends_are_acknowledged_at_once(patch: Patch) -> Test:
 MUTANTS = (
     old_epochs_write,
     duplicates_are_known_by_their_number,
+    followers_learn_of_no_producer,
     gaps_are_let_in,
     new_epochs_begin_anywhere,
     refusals_are_forgotten,
