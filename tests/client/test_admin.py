@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 async def eventually(ask: Callable[[], Awaitable[T]], expected: T) -> None:
-    """Brokers answer for metadata from images that follow the controller's a moment later."""
+    """Brokers respond to Metadata from images that follow the controller's a moment later."""
     for _ in range(3000):  # a minute
         found = await ask()
         if found == expected:

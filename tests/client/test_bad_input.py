@@ -90,7 +90,7 @@ def test_one_bootstrap_server_with_an_address_is_enough_to_go_on_trying() -> Non
     assert took_s >= 0.7
 
 
-def test_a_server_that_never_answers_does_not_hang_the_client() -> None:
+def test_a_server_that_never_responds_does_not_hang_the_client() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -227,7 +227,8 @@ def test_full_memory_waits_and_then_says_why(bootstrap: str, topic: str) -> None
 
 @pytest.mark.parametrize("how", ["expires", "closed"])
 def test_every_promise_is_kept_when_the_broker_is_gone(topic: str, how: str) -> None:
-    """The broker stops answering: each record fails within delivery.timeout.ms, or at once when the producer closes."""
+    """The broker stops responding: each record fails within delivery.timeout.ms, or at once when the producer
+    closes."""
     from strandline.testing import running_broker
 
     async def main(broker: Any) -> None:

@@ -87,7 +87,7 @@ def test_members_keep_reading_what_they_keep(bootstrap: str, topic: str, setting
     run(main(), seconds_max=180)
 
 
-def test_eager_members_give_everything_up_and_get_it_anew(bootstrap: str, topic: str) -> None:
+def test_eager_members_give_everything_up_and_get_it_again(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic, partitions=4)
     group = new_group()
 

@@ -75,9 +75,9 @@ class JavaMember:
 
     def _ask(self, operation: str, **more: Any) -> Any:
         question = {"operation": operation, "name": self._name, **more}
-        answer = self._worker.call(question, timeout_s=ANSWER_SECONDS_MAX)
-        assert "error" not in answer, answer
-        return answer["result"]
+        response = self._worker.call(question, timeout_s=ANSWER_SECONDS_MAX)
+        assert "error" not in response, response
+        return response["result"]
 
     @property
     def seen(self) -> list[int]:
@@ -258,9 +258,9 @@ def test_assignments_are_javas_or_as_good(assignor: str, java_worker: JavaWorker
     chance = random.Random(20)
     cases = [random_case(chance, assignor) for _ in range(300)]
     question = {"operation": "assign", "cases": [to_json(assignor, *case) for case in cases]}
-    answer = java_worker.call(question, timeout_s=ANSWER_SECONDS_MAX)
-    assert "error" not in answer, answer
-    for (group, counts), java in zip(cases, answer["result"], strict=True):
+    response = java_worker.call(question, timeout_s=ANSWER_SECONDS_MAX)
+    assert "error" not in response, response
+    for (group, counts), java in zip(cases, response["result"], strict=True):
         theirs = {name: [TopicPartition(*where) for where in partitions] for name, partitions in java.items()}
         ours = BUILT_IN[assignor].assign(group, counts)
         if assignor in ("range", "roundrobin"):

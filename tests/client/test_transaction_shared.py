@@ -37,7 +37,7 @@ def made(bootstrap: str, topic: str) -> str:
     return topic
 
 
-def test_members_of_one_transaction_are_seen_together_and_sequences_begin_anew(
+def test_members_of_one_transaction_are_seen_together_and_sequences_begin_again(
     bootstrap: str, made: str
 ) -> None:
     for batch in range(3):

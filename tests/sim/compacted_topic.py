@@ -39,8 +39,8 @@ class Writer:
         batch = build_batch([Record(0, EPOCH_MS, key, b"%d" % number)])
         request = produce_request(self.topic, 0, batch)
         response = await client.request(request, ProduceResponse, version=12)
-        answer = response.responses[0].partition_responses[0]
-        if answer.error_code == 0:
+        produced = response.responses[0].partition_responses[0]
+        if produced.error_code == 0:
             self.acknowledged[key] = number
 
     def check(self, records: list[Record]) -> None:

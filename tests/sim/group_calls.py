@@ -57,13 +57,13 @@ def owned_in(subscription: bytes) -> tuple[int, set[Held]]:
 
 
 class Call:
-    """A request on its way; the runtime's token for whoever waits."""
+    """A request on its way; it is also the token by which the runtime responds."""
 
-    def __init__(self, request: Any, version: int, judge: GroupJudge, answered: asyncio.Future[Any]) -> None:
+    def __init__(self, request: Any, version: int, judge: GroupJudge, response: asyncio.Future[Any]) -> None:
         self.request = request
         self.version = version
         self._judge = judge
-        self._answered = answered
+        self._response = response
         self.producer_id = -1  # of the transaction that a commit belongs to
         self.is_prompt = True  # its sender does what it is told
         self.arrived_at = -1.0
@@ -110,5 +110,5 @@ class Call:
             return
         self.is_given = True
         self._judge.judge(lambda: self._judge.given(self, response))
-        if not self._answered.done():
-            self._answered.set_result(response)
+        if not self._response.done():
+            self._response.set_result(response)

@@ -108,7 +108,7 @@ class DeletionJudge:
             raise Violation("expired-early", f"{place} is gone after {header.max_timestamp - since_ms} ms")
 
     def given(self, call: Call, response: Any) -> None:
-        """An answer to DeleteGroups or to OffsetDelete that says that it is done."""
+        """A response to DeleteGroups or to OffsetDelete that says that it is done."""
         assert isinstance(call.request, DeleteGroupsRequest | OffsetDeleteRequest)
         assert response.error_code == ErrorCode.NONE
         if call.inhabitant is not None:

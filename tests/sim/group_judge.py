@@ -2,10 +2,10 @@
 
 1. Nothing is told that the committed part of the log does not say: assignments, member epochs, offsets.
 2. No partition belongs to two members that are both alive and in the group.
-3. Whoever is not in the present generation or epoch commits nothing, nor does one whose place another has taken, nor
+3. A member outside of the present generation or epoch commits nothing, nor does one whose place another has taken, nor
    one that has left. Between join and sync there is nothing to commit yet. (KIP-345, KIP-429, KIP-848)
 4. A member that is heard of within its session, and does what it is told within its rebalance timeout, stays. (KIP-62)
-5. Whoever finds its instance id taken is fenced, and does not think that it was merely forgotten; an instance id that a
+5. A member whose instance id is taken is fenced, and does not think that it was merely forgotten; an instance id that a
    living consumer holds is not given away. (KIP-345, KIP-848)
 6. A generation has a protocol that all of its members offered, and is assigned once. (KIP-814)
 7. An offset that was committed of a topic is not shown as one of the next topic of that name.
@@ -68,7 +68,9 @@ class GroupJudge:
         self.found_generation = -1  # that the present coordinator found in the log
         self._told_at = 0.0  # when its first member was told
         self._disturbed_at = -1.0  # when somebody last came or went
-        self._unsettled_at = -1.0  # when something was last written and not committed: answers wait for that
+        self._unsettled_at = (
+            -1.0
+        )  # when something was last written and not committed: responses wait for that
         self.calls: list[Call] = []
         self._rules: dict[type, Callable[[Call, Any], None]] = {
             JoinGroupRequest: self._joined,
@@ -125,7 +127,7 @@ class GroupJudge:
                 del self._static[instance_id]
 
     def judge(self, look: Callable[[], None]) -> None:
-        """Whoever is in the way, a violation ends the run."""
+        """A violation ends the run, whatever code catches exceptions on its way."""
         try:
             look()
         except Violation as violation:
@@ -274,7 +276,7 @@ class GroupJudge:
         request, member_id = call.request, response.member_id
         member = self.known.get(member_id)
         if member is None:
-            # Whoever comes back has the session of the one before until its first heartbeat, as in Kafka.
+            # A member that comes back has the session of the one before until its first heartbeat, as in Kafka.
             sessions = [
                 m.session_s for m in self.known.values() if m.instance_id == request.group_instance_id
             ]
@@ -297,7 +299,7 @@ class GroupJudge:
         self._took_instance(request.group_instance_id, member_id)
         if call.is_of_consumer_group:
             return
-        # An answer that waited may be of a group that has been deleted since, and the next one counts from the start.
+        # A response that waited may be of a group that has been deleted since, and the next one counts from the start.
         is_present = call.deletions == self.written.deletions
         if is_present and response.generation_id > self._told_generation:
             self._told_generation, self._told_at = response.generation_id, self.now
@@ -309,7 +311,7 @@ class GroupJudge:
                 offered = (
                     *joining.offers,
                     *joining.before.offers,
-                )  # the answer may be older than what came last
+                )  # the response may be older than what came last
             if offered is not None and response.protocol_name not in offered:
                 raise Violation(
                     "protocol-not-shared", f"{response.protocol_name} was not offered by {each.member_id}"
@@ -386,7 +388,7 @@ class GroupJudge:
             )
             self.known[member_id] = member
         if call.arrived_at <= member.gone_at:
-            return  # the answer to what it had said before it left
+            return  # the response to what it had said before it left
         member.is_gone = member.is_classic = member.is_leaving = False
         self._hear(call)
         if request.member_epoch == 0:

@@ -209,7 +209,7 @@ class ClassicProcess(Process):
         await self._refused(response.error_code if response is not None else 0)
 
     def _metadata(self) -> bytes:
-        """Eager: whoever joins has let go of everything."""
+        """Gives everything up before joining, as an eager member does."""
         self.held = set()
         return ask.subscription(*TOPICS)
 
@@ -322,7 +322,7 @@ class CooperativeProcess(ClassicProcess):
 
 
 def _claims(members: Iterable[Any]) -> dict[Held, str]:
-    """What members say to have. Of those who differ, whoever was there later knows better."""
+    """The partitions that members say they have. Where two differ, the one that was there later is right."""
     claims: dict[Held, tuple[int, str]] = {}
     for member in members:
         generation, owned = owned_in(member.metadata)

@@ -1,4 +1,4 @@
-"""What the log of groups says, read without the machine that wrote it: for whoever judges that machine."""
+"""The contents of the log of groups, read without the machine that wrote it, for the judge of that machine."""
 
 from __future__ import annotations
 

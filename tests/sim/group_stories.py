@@ -1,7 +1,7 @@
 """What befalls a group and its coordinator, by chance: see `group_storm`; `group_judge` judges.
 
-In the end all is healed, and a member dies. Then whoever lives must come to share all partitions, whoever is silent or
-stuck must be out, every request must be answered, and a coordinator that is made from the log must know the same.
+In the end all is healed, and a member dies. Then the living members must come to share all partitions, silent or stuck
+ones must be out, every request must have a response, and a coordinator that is made from the log must know the same.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Weather:
         for call in self._storm.judge.calls:
             is_old = 0.0 <= call.arrived_at < now - 30.0
             if is_old and not call.is_given:
-                raise Violation("unanswered", f"{type(call.request).__name__} of {call.member_id}")
+                raise Violation("no-response", f"{type(call.request).__name__} of {call.member_id}")
         assert self._storm.runtime is not None
         live, rebuilt = durable(self._storm.runtime.shard), durable(self._storm.rebuilt())
         # A classic group that rebalances is found as it was before: that is no difference.

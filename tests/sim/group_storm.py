@@ -1,8 +1,8 @@
 """One coordinator of groups in a storm: the real machine and the runtime that gives it its log, without a broker.
 
-Members of either protocol (`group_members`) send it requests, which come late; answers get lost. Its log is committed
+Members of either protocol (`group_members`) send it requests, which come late; responses get lost. Its log is committed
 when a follower has it, and what is not can be lost when the follower takes over. `group_judge` looks at every request
-that arrives and at every answer that is given.
+that arrives and at every response that is given.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ SETTINGS = GroupSettings(
 
 
 class Committed:
-    """The answer to an OffsetCommit, as the runtime fills it."""
+    """The response to an OffsetCommit, as the runtime fills it."""
 
     def __init__(self, code: int = 0) -> None:
         self.error_code = code
 
 
 class Fetched:
-    """The answer to an OffsetFetch of one partition."""
+    """The response to an OffsetFetch of one partition."""
 
     def __init__(self, offset: int) -> None:
         self.error_code = 0
@@ -94,7 +94,7 @@ class GroupStorm:
         self.log = LedPartition("__consumer_offsets")
         self.topics = FakeTopics(**TOPICS)
         self.judge = GroupJudge(self.log, self.topics, SESSION_S, RETENTION_S)
-        self.is_by_id = False  # members know topics by their ids, which are others when they are made anew
+        self.is_by_id = False  # members know topics by their ids, which change when they are created again
         self.is_calm = False
         self._number = 0
         self._random = SimulatedRandom(generator(seed, "ids of members"))
@@ -185,7 +185,7 @@ class GroupStorm:
     # Topics
 
     async def remake_topics(self, chance: Generator) -> None:
-        """Deletes one now and then, and makes it anew, at once or after a while."""
+        """Deletes a topic now and then, and creates it again, at once or after a while."""
         while not self.is_calm:
             await asyncio.sleep(chance.uniform(0.0, 5.0))
             name = chance.choice(sorted(TOPICS))
@@ -213,9 +213,9 @@ class GroupStorm:
         is_prompt: bool = True,
         producer_id: int = -1,
     ) -> Any | None:
-        """The answer, or None if it does not come in time. A request that its sender has given up arrives nowhere."""
-        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        call = Call(request, version, self.judge, answered)
+        """The response, or None if it does not come in time. A request that its sender has given up arrives nowhere."""
+        pending: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        call = Call(request, version, self.judge, pending)
         call.is_prompt, call.producer_id = is_prompt, producer_id
         self.judge.calls.append(call)
         loop = asyncio.get_running_loop()
@@ -224,7 +224,7 @@ class GroupStorm:
         else:
             call.drop()
         try:
-            response = await asyncio.wait_for(answered, timeout_s)
+            response = await asyncio.wait_for(pending, timeout_s)
         except TimeoutError:
             return None
         await asyncio.sleep(self._delay())

@@ -59,7 +59,7 @@ class Load:
         self._running = [self._world.start_task(producer.run()) for producer in self.producers]
 
     async def finish(self) -> None:
-        """Until everything that will be repeated has been answered."""
+        """Waits until every request that is repeated has its response."""
         for producer in self.producers:
             producer.stop()
         for running in self._running:

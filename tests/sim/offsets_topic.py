@@ -43,9 +43,9 @@ async def committed(client: WireClient, group: str) -> int:
     request = OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id=group, topics=None),))
     while True:
         response = await client.request(request, OffsetFetchResponse, version=8)
-        answer = response.groups[0]
-        if answer.error_code == 0:
-            return answer.topics[0].partitions[0].committed_offset if answer.topics else -1
+        group = response.groups[0]
+        if group.error_code == 0:
+            return group.topics[0].partitions[0].committed_offset if group.topics else -1
         await asyncio.sleep(0.05)  # the coordinator is loading
 
 
@@ -60,5 +60,5 @@ async def make_small_segments(client: WireClient, topic: str) -> None:
     change = AlterableConfig(name="internal.segment.bytes", config_operation=0, value="2000")
     resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=(change,))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
-    answer = await client.request(request, IncrementalAlterConfigsResponse)
-    assert answer.responses[0].error_code == 0, answer.responses[0].error_message
+    response = await client.request(request, IncrementalAlterConfigsResponse)
+    assert response.responses[0].error_code == 0, response.responses[0].error_message

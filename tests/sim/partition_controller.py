@@ -151,7 +151,7 @@ class Controller:
     def alter(
         self, asker: Broker, epochs: tuple[int, int], in_sync: dict[int, int]
     ) -> ResponsePartitionData | None:
-        """The answer to a leader that asks for another in-sync set, which is by broker epoch; None: not now."""
+        """The response to a leader that asks for another in-sync set, which is by broker epoch; None: not now."""
         data = PartitionData(
             partition_index=0,
             leader_epoch=epochs[0],
@@ -169,9 +169,9 @@ class Controller:
             response = self._do(plan_alter_partition(self._image, request, _ALTER_VERSION, self._rules))
         except KafkaError:
             return None
-        (answer,) = response.topics[0].partitions
-        assert isinstance(answer, ResponsePartitionData)
-        return answer
+        (partition,) = response.topics[0].partitions
+        assert isinstance(partition, ResponsePartitionData)
+        return partition
 
     def reassign(self, target: tuple[int, ...] | None) -> None:
         """To these replicas; None takes the reassignment under way back."""
@@ -185,7 +185,8 @@ class Controller:
         self._do(plan_elect_leaders(self._image, ElectLeadersRequest(topic_partitions=None), self._rules))
 
     def set_minimum(self, min_in_sync: int) -> None:
-        """While somebody leads: where nobody does, whoever could is forgotten with it, as in Kafka."""
+        """Runs while somebody leads: where nobody does, the replicas that could lead are forgotten with it, as in
+        Kafka."""
         if self.state.leader != NO_LEADER and min_in_sync != self.min_in_sync:
             self._apply(*configs.forgotten_eligible_leaders(self._image, (TOPIC_RESOURCE, _TOPIC)))
             self._offset += 1
@@ -207,5 +208,5 @@ def _first_registration(node: int) -> RegisterBrokerRecord:
 
 
 def is_taken_back(code: int) -> bool:
-    """Of the answers to `alter`: it was refused, and nothing of it was done."""
+    """Of the responses to `alter`: it was refused, and nothing of it was done."""
     return code in (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)

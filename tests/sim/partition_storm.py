@@ -2,8 +2,8 @@
 
 Two or three replicas, of which two must be in sync for a write, or as many as the minimum of the moment says. Brokers
 are stopped, killed, lose power, are cut off from each other and from the controller, and come back; the partition moves
-between them; the controller lives. Judged at every step: what is below a high watermark anywhere stays, and whoever
-leads has all of it. In the end all is healed: then all are in sync, with the same records.
+between them; the controller lives. Judged at every step: what is below a high watermark anywhere stays, and each
+replica that leads has all of it. In the end all is healed: then all are in sync, with the same records.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Broker:
         self.role, self.log, self.synced, self.high_watermark = None, [], 0, 0
 
     def _produce(self) -> None:
-        """Whoever believes to lead takes what it is given, some of it with acks=1."""
+        """A node that believes that it leads takes records, some of them with acks=1."""
         for _ in range(self._storm.chance.randint(0, 2)):
             self._write()
         self._later(self._storm.chance.choice((0.02, 0.2)), self._produce)
@@ -200,7 +200,7 @@ class Broker:
         self._storm.proposed(self, [each for each in in_sync if each not in role.in_sync])
 
     def _ask(self, role: leader.PartitionLeader, in_sync: tuple[int, ...]) -> None:
-        """Until an answer comes: it may have been taken."""
+        """Repeats the request until a response comes: it may have been carried out."""
         if self.role is not role or role.proposed != in_sync:
             return
         asked = (role.epoch, role.partition_epoch)
@@ -208,21 +208,21 @@ class Broker:
         epochs[self.node_id] = self.epoch
 
         def decide() -> None:
-            answer = self._storm.controller.alter(self, asked, epochs)
-            self._storm.carry(CONTROLLER, self.node_id, self._alive(self._answered, role, in_sync, answer))
+            response = self._storm.controller.alter(self, asked, epochs)
+            self._storm.carry(CONTROLLER, self.node_id, self._alive(self._responded, role, in_sync, response))
 
         self._storm.carry(self.node_id, CONTROLLER, decide)
         self._later(0.5, self._ask, role, in_sync)
 
-    def _answered(
-        self, role: leader.PartitionLeader, in_sync: tuple[int, ...], answer: ResponsePartitionData | None
+    def _responded(
+        self, role: leader.PartitionLeader, in_sync: tuple[int, ...], response: ResponsePartitionData | None
     ) -> None:
-        if self.role is not role or role.proposed != in_sync or answer is None:
+        if self.role is not role or role.proposed != in_sync or response is None:
             return
-        if is_taken_back(answer.error_code):
+        if is_taken_back(response.error_code):
             role.proposal_failed()
-        elif (answer.error_code, answer.leader_epoch) == (ErrorCode.NONE, role.epoch) and role.decided(
-            answer.isr, answer.partition_epoch, self._min_in_sync
+        elif (response.error_code, response.leader_epoch) == (ErrorCode.NONE, role.epoch) and role.decided(
+            response.isr, response.partition_epoch, self._min_in_sync
         ):
             self._storm.visible(self, role.high_watermark)
 
@@ -299,7 +299,7 @@ class PartitionStorm(Storm):
             self.controller.fence(broker.node_id)
 
     def proposed(self, broker: Broker, joiners: list[int]) -> None:
-        """A follower is to be taken in, and the controller is about to hear of it. That the answer does not get
+        """A follower is to be taken in, and the controller is about to hear of it. That the response does not get
         through, and the follower no longer either, is the moment at which both sets count (KIP-497)."""
         if self.strikes_next_proposal and joiners:
             self.strikes_next_proposal = False

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Device:
-    """What a process leaves behind: a power cut takes what is not synced."""
+    """The state that outlives a process: a power cut takes the part that is not synced."""
 
     key: ReplicaKey
     first_voters: VoterSet | None

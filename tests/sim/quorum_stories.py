@@ -39,7 +39,7 @@ class Weather:
         storm.on_leader = self._greet
 
     def _greet(self, leader: Member) -> None:
-        """Whoever leads is asked for changes at once, mostly to take out the one that led before it."""
+        """Requests changes of each new leader at once, mostly to remove the leader before it."""
         gone, self._led_before = self._led_before, leader
         if gone is None or self._storm.is_calm or self._chance.random() < 0.5:
             return
@@ -89,7 +89,7 @@ class Weather:
                 self._replace_disk(member)
 
     def _split(self) -> None:
-        """The network falls into two halves, again and again others, and whoever leads in one is asked for changes."""
+        """Splits the network into two halves, other ones each time, and requests changes of the leader in one."""
         for _ in range(self._chance.randint(2, 4)):
             self._storm.heal()
             half = self._chance.sample(self._members, len(self._members) // 2)

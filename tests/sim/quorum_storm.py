@@ -3,8 +3,8 @@
 Here is no broker and no loop, only the cores and what a seed makes of their effects: messages come late, out of order
 or never, writes reach the device after a while, processes are killed, machines lose power and disks, and the voters are
 changed all the time. Judged at every step: one leader in an epoch, one vote of a voter in an epoch, what is committed
-anywhere stays committed everywhere, whoever leads has all of it and is a voter. In the end all is healed: then all must
-agree, and what befalls a follower must not disturb the leader (KIP-996).
+anywhere stays committed everywhere, and each leader has all of it and is a voter. In the end all is healed: then all
+must agree, and what befalls a follower must not disturb the leader (KIP-996).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Member:
             self._arm()
 
     def _discover(self) -> None:
-        """Whoever knows no leader, and may not stand, asks around; voters after some time too."""
+        """A node that knows no leader, and may not stand, asks the others; voters do so after some time."""
         assert self.core is not None
         is_lost = isinstance(self.core.role, Unattached | Prospective | Candidate)
         if is_lost and (not self.core.may_stand or self._storm.chance.random() < 0.2):
@@ -200,7 +200,7 @@ class Member:
             case m.ProbeLeader():
                 storm.probe(self, effect.leader_id)
             case _:
-                pass  # answers to changes, which nobody here waits for, and what only a shell is told
+                pass  # responses to changes, which nobody here waits for, and what only a shell is told
 
     def _key_of(self, node_id: int) -> ReplicaKey | None:
         assert self.core is not None
@@ -210,7 +210,7 @@ class Member:
     def _send_vote(self, sent: m.SendVote) -> None:
         other = self._storm.members[sent.to]
 
-        def answer(found: Any) -> None:
+        def respond(found: Any) -> None:
             if found.granted and not sent.is_pre_vote:
                 self._storm.judge.voted(other.device.key, sent.epoch, self.device.key)
             told = m.VoteResponseReceived(
@@ -230,7 +230,7 @@ class Member:
             last=sent.last,
             is_pre_vote=sent.is_pre_vote,
             addressee=self._key_of(sent.to),
-            token=answer,
+            token=respond,
         )
         self._storm.send(self, sent.to, other.step, asked)
         if other.core is None:
@@ -239,14 +239,14 @@ class Member:
     def _send_begin(self, sent: m.SendBeginEpoch) -> None:
         other, life = self._storm.members[sent.to], self.life
 
-        def answer(found: Any) -> None:
+        def respond(found: Any) -> None:
             told = m.BeginEpochResponseReceived(
                 voter_id=sent.to, epoch=found.epoch, leader_id=found.leader_id, accepted=not found.error
             )
             self._storm.reply(other, self, life, told)
 
         asked = m.BeginEpochRequested(
-            leader_id=self.node_id, epoch=sent.epoch, addressee=self._key_of(sent.to), token=answer
+            leader_id=self.node_id, epoch=sent.epoch, addressee=self._key_of(sent.to), token=respond
         )
         self._storm.send(self, sent.to, other.step, asked)
 
@@ -258,9 +258,9 @@ class Member:
 
     def _send_fetch(self, sent: m.SendFetch) -> None:
         other, life = self._storm.members[sent.to], self.life
-        is_answered = False
+        is_complete = False
 
-        def answer(found: m.RespondToFetch) -> None:
+        def respond(found: m.RespondToFetch) -> None:
             records: Any = ()
             if found.offset >= 0 and other.core is not None and not found.diverging:
                 records = tuple(other.device.log[found.offset : other.core.log_end])
@@ -276,10 +276,10 @@ class Member:
             self._storm.reply(other, self, life, told, fetched)
 
         def fetched(told: m.FetchResponseReceived) -> None:
-            nonlocal is_answered
-            if is_answered:
+            nonlocal is_complete
+            if is_complete:
                 return  # it was given up
-            is_answered = True
+            is_complete = True
             assert self.core is not None
             if not told.error:
                 self.step(told)
@@ -290,9 +290,9 @@ class Member:
             self._fetch_again(sent)
 
         def give_up() -> None:
-            nonlocal is_answered
-            if not is_answered:
-                is_answered = True
+            nonlocal is_complete
+            if not is_complete:
+                is_complete = True
                 self._fetch_again(sent)
 
         asked = m.FetchRequested(
@@ -301,7 +301,7 @@ class Member:
             offset=sent.offset,
             last_fetched_epoch=sent.last_fetched_epoch,
             high_watermark=sent.high_watermark,
-            token=answer,
+            token=respond,
         )
         self._storm.send(self, sent.to, other._take_fetch, asked)
         self.later(DELAY_S if other.core is None else SETTINGS.fetch_timeout_s, give_up)
@@ -395,7 +395,7 @@ class QuorumStorm(Storm):
     def reply(
         self, source: Member, target: Member, life: int, told: Any, act: Callable[..., object] | None = None
     ) -> None:
-        """To the life that asked; what a dead one answers goes nowhere."""
+        """Completes a request in the life that sent it; the response of a dead one goes nowhere."""
         if source.core is None:
             return
 
@@ -406,7 +406,7 @@ class QuorumStorm(Storm):
         self.send(source, target.node_id, arrive)
 
     def died(self, node_id: int) -> None:
-        """Connections break, and whoever follows looks whether anybody is there."""
+        """Breaks connections; each follower looks whether anybody is there."""
         for member in self.members.values():
             if member.core is not None and member.core.leader_id == node_id:
                 self.probe(member, node_id)

@@ -136,7 +136,7 @@ async def power_cuts_with_flushes(world: World) -> None:
             await node.start()
         await asyncio.sleep(chance.uniform(0.0, 0.3))
         if chance.random() < 0.5:
-            # What was under way is repeated on other connections, and must not be answered before its sync is done.
+            # What was under way is repeated on other connections, and must not get a response before its sync is done.
             node.workers.slowness = chance.choice((10.0, 100.0))
             await asyncio.sleep(0.1)
             world.network.break_connections(CLIENT_HOST)

@@ -153,7 +153,7 @@ def test_a_topic_that_is_not_known_keeps_nobody_else_waiting_and_each_record_onl
         assert world.loop.time() - begun_at < 1
         reached = queue.put_marker()
         await queue.take()
-        assert not reached.done(), "what stands apart comes before it"
+        assert not reached.done(), "deferred records comes before it"
         assert all(isinstance(error, UnknownTopicError) for error in await settled(unknown))
         assert 1.9 < world.loop.time() - begun_at < 2.5
         assert isinstance(queue.queue.first_refusal, UnknownTopicError)
@@ -224,14 +224,14 @@ def test_very_many_records_of_unknown_topics_stop_the_line_until_they_have_faile
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
         queue = Queue(producer)
         unknown = [queue.put(f"nope-{number % 2}", bytes(40_000)) for number in range(10)]
-        behind = queue.put("t", b"x")
+        later = queue.put("t", b"x")
         begun_at = world.loop.time()
         taking = world.start_task(queue.take())
         await asyncio.sleep(1)
-        assert behind._promise is None, "the memory of what stands apart is bounded"
+        assert later._promise is None, "the memory of deferred records is bounded"
         await taking
         assert all(isinstance(error, UnknownTopicError) for error in await settled(unknown))
-        assert await settled([behind]) == [None]
+        assert await settled([later]) == [None]
         assert world.loop.time() - begun_at < 2.5
 
     with_producer(test, **{"max.block.ms": 2000, "buffer.memory": 100_000})

@@ -1,7 +1,7 @@
-"""Answers that lie or never come: whatever a broker says of a batch, no record is doubled, moved or forgotten.
+"""Responses that lie or never come: whatever a broker says of a batch, no record is doubled, moved or forgotten.
 
-Requests to produce are intercepted on their way out. Some are never sent and answered with a refusal; some are carried
-out and answered with an error all the same (kfake calls that `afterApply`), the hardest case for sequence numbers.
+Requests to produce are intercepted on their way out. Some are never sent and get a refusal; some are carried
+out and get an error all the same (kfake calls that `afterApply`), the hardest case for sequence numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LIES = (
 )
 
 
-def answer_with(request: ProduceRequest, code: int) -> ProduceResponse:
+def response_with(request: ProduceRequest, code: int) -> ProduceResponse:
     return ProduceResponse(
         responses=tuple(
             TopicProduceResponse(
@@ -61,7 +61,7 @@ def answer_with(request: ProduceRequest, code: int) -> ProduceResponse:
 
 @pytest.fixture
 def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str, int]]:
-    """Makes answers to Produce lie with a probability, and counts them."""
+    """Makes responses to Produce lie with a probability, and counts them."""
 
     def begin(world: World, probability: float) -> dict[str, int]:
         chance = world.generator("lies")
@@ -69,28 +69,28 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str,
         real = NodeConnection.send_with_callback
 
         def send_with_callback(self: NodeConnection, request: Any, act: Act, **more: Any) -> None:
-            def watched(answer: Any, error: KafkaError | None) -> None:
-                if answer is not None and any(
+            def watched(response: Any, error: KafkaError | None) -> None:
+                if response is not None and any(
                     each.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-                    for topic in answer.responses
+                    for topic in response.responses
                     for each in topic.partition_responses
                 ):
                     counts["out of order"] += 1
-                act(answer, error)
+                act(response, error)
 
             if not isinstance(request, ProduceRequest):
                 real(self, request, act, **more)
             elif chance.random() < probability:
                 counts["refused"] += 1
                 code = REFUSALS[chance.randrange(len(REFUSALS))]
-                world.loop.call_later(chance.random() * 0.02, act, answer_with(request, code), None)
+                world.loop.call_later(chance.random() * 0.02, act, response_with(request, code), None)
             elif chance.random() < probability:
                 counts["lied"] += 1
                 code = LIES[chance.randrange(len(LIES))]
                 real(
                     self,
                     request,
-                    lambda _, error: act(error is None and answer_with(request, code), error),
+                    lambda _, error: act(error is None and response_with(request, code), error),
                     **more,
                 )
             else:
@@ -103,7 +103,7 @@ def lying(monkeypatch: pytest.MonkeyPatch) -> Callable[[World, float], dict[str,
 
 
 @seeds(15)
-def test_no_record_is_doubled_or_out_of_order_whatever_answers_say(
+def test_no_record_is_doubled_or_out_of_order_whatever_responses_say(
     seed: int, lying: Callable[[World, float], dict[str, int]]
 ) -> None:
     async def scenario(world: World, node: SimulatedNode) -> dict[str, int]:

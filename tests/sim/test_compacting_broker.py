@@ -65,8 +65,8 @@ async def topics_deleted_while_compacted(world: World) -> None:
             await writer.write(client, world.chance.random())
         await asyncio.sleep(world.chance.random())
         request = DeleteTopicsRequest(topics=(DeleteTopicState(name=topic),), timeout_ms=1000)
-        answer = await client.request(request, DeleteTopicsResponse)
-        assert answer.responses[0].error_code == 0
+        response = await client.request(request, DeleteTopicsResponse)
+        assert response.responses[0].error_code == 0
         await asyncio.sleep(world.chance.random())
     # The node goes on, and nothing of the topics is left but what waits for its delay.
     await create_topic(client, "last", configs=COMPACTED)

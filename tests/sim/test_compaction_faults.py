@@ -138,10 +138,10 @@ def test_a_log_whose_age_cannot_be_told_harms_nobody_else(fault: str) -> None:
 async def _delete_some(client: WireClient) -> int:
     partition = DeleteRecordsPartition(partition_index=0, offset=20)
     topic = DeleteRecordsTopic(name="t", partitions=(partition,))
-    answer = await client.request(
+    response = await client.request(
         DeleteRecordsRequest(topics=(topic,), timeout_ms=1000), DeleteRecordsResponse
     )
-    return answer.topics[0].partitions[0].error_code
+    return response.topics[0].partitions[0].error_code
 
 
 async def _overtaken(world: World, node: SimulatedNode, client: WireClient, writer: Writer) -> None:
@@ -212,7 +212,7 @@ def test_without_that_rule_it_would_not_be(monkeypatch: pytest.MonkeyPatch) -> N
     assert not all(safe)
 
 
-@pytest.mark.parametrize("how", ["truncated", "begun anew", "segments cut"])
+@pytest.mark.parametrize("how", ["truncated", "begun again", "segments cut"])
 def test_a_log_that_is_cut_while_it_is_compacted_costs_the_compaction_and_no_disk(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +227,7 @@ def test_a_log_that_is_cut_while_it_is_compacted_costs_the_compaction_and_no_dis
         assert replica is not None
         if how == "truncated":
             replica.log.truncate_to(3)
-        elif how == "begun anew":
+        elif how == "begun again":
             replica.log.restart_at(1000)
         else:
             replica.log.cut_segments_from(replica.log.segments[1].base_offset)

@@ -1,4 +1,4 @@
-"""A follower that goes back has its recovery point checkpointed before it fetches anew: recovery believes it."""
+"""A follower that goes back has its recovery point checkpointed before it fetches again: recovery believes it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def checkpointed(node: SimulatedNode) -> int:
 async def write(world: World, node: SimulatedNode, *, acks: int) -> int:
     client = await world.connect(node)
     request = produce_request("t", 0, build_batch([Record(0, 1, None, b"x" * 100)]), acks=acks)
-    answer = await client.request(request, ProduceResponse, version=12)
+    response = await client.request(request, ProduceResponse, version=12)
     client.close()
-    return answer.responses[0].partition_responses[0].error_code
+    return response.responses[0].partition_responses[0].error_code
 
 
 async def scenario(world: World) -> None:
@@ -51,7 +51,7 @@ async def scenario(world: World) -> None:
     await cluster.until(lambda: leader_on(others[0]) not in (old.node_id, -1))
     new = world.nodes[leader_on(others[0])]
     assert await write(world, new, acks=1) == 0
-    # What the checkpoint says whenever something is appended behind the cut.
+    # The value of the checkpoint each time that something is appended after the cut.
     replica = old.broker.replicas.get("t", 0)
     assert replica is not None
     said: list[tuple[int, int]] = []

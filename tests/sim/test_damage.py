@@ -1,4 +1,4 @@
-"""A damaged log is cut at the first batch that is not right; what is before it stays, what is behind it goes."""
+"""A damaged log is cut at the first batch that is wrong: the batches before it stay, it and those after it go."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replica whose log is damaged on its disk is told of, replaced and fetched anew; nothing is skipped."""
+"""A replica whose log is damaged on its disk is told of, replaced and fetched again; nothing is skipped."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def damaged_replica(world: World, *, is_leader: bool) -> None:
 
 @seeds(8)
 @pytest.mark.parametrize("is_leader", [True, False], ids=["leader", "follower"])
-def test_a_damaged_replica_is_replaced_and_fetched_anew(seed: int, is_leader: bool) -> None:
+def test_a_damaged_replica_is_replaced_and_fetched_again(seed: int, is_leader: bool) -> None:
     with World(seed) as world:
         world.run(damaged_replica(world, is_leader=is_leader))
 
@@ -190,7 +190,7 @@ def test_what_is_damaged_and_nowhere_else_is_an_error_and_the_rest_can_be_read(s
         world.run(scenario(world))
 
 
-def answer(*, records: bytes = b"", diverging_epoch: EpochEndOffset | None = None) -> PartitionData:
+def partition_data(*, records: bytes = b"", diverging_epoch: EpochEndOffset | None = None) -> PartitionData:
     return PartitionData(
         partition_index=0,
         error_code=0,
@@ -213,12 +213,12 @@ def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_p
         source, _, epoch = follower.broker.replica_fetcher._followed[TopicPartition("t", 0)]
         followed = source.followed[TopicPartition("t", 0)]
         followed.sent = (1, epoch, 1)
-        source._take(followed, answer(records=bytes(HEADER_BYTES)))
+        source._take(followed, partition_data(records=bytes(HEADER_BYTES)))
         assert any("replication held up" in line for line in follower.said)
         followed.replica.leader_high_watermark(1)
         flip_bit(follower.disk, followed.replica.log.active.log_path, LENGTH_AT, 7)
         followed.sent = (1, epoch, 1)
-        source._take(followed, answer(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
+        source._take(followed, partition_data(diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=0)))
         assert any("a log is damaged" in line for line in follower.said)
         assert any(" warn " in line and " truncated" in line for line in follower.said), "it was committed"
         await cluster.until(lambda: log.are_in_sync(world, ["t"]) and log.difference(world, ["t"]) is None)

@@ -107,14 +107,14 @@ class Visitor:
             acks=-1, timeout_ms=1000, topic_data=(TopicProduceData(name=topic, partition_data=data),)
         )
         response = await client.request(request, ProduceResponse, version=12)
-        for answer in response.responses[0].partition_responses:
-            assert answer.error_code in EXPECTED, answer
+        for produced in response.responses[0].partition_responses:
+            assert produced.error_code in EXPECTED, produced
 
     async def _read(self, client: WireClient, topic: str) -> None:
-        """Several requests at once, so that answers wait for one another."""
+        """Several requests at once, so that responses wait for one another."""
         pending = [client.send(self._fetch_request(), 12) for _ in range(self._chance.randint(1, 4))]
-        for answer in pending:
-            for fetched in (await answer).responses:
+        for response in pending:
+            for fetched in (await response).responses:
                 for partition in fetched.partitions:
                     check_fetched(partition)
 
@@ -181,7 +181,7 @@ def test_visitors_of_topics_that_come_and_go_see_only_whole_batches(seed: int) -
         world.run(scenario(world))
 
 
-def test_a_fetch_of_more_logs_than_files_may_be_open_is_answered_whole() -> None:
+def test_a_fetch_of_more_logs_than_files_may_be_open_gets_a_whole_response() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await node.start()
         client = await world.connect(node)

@@ -105,7 +105,7 @@ def test_a_metadata_log_that_cannot_be_synced_halts_the_node_and_loses_no_topic(
         world.run(scenario(world, world.add_node()))
 
 
-def test_an_answer_whose_records_cannot_be_read_costs_the_connection_and_not_the_node() -> None:
+def test_a_response_whose_records_cannot_be_read_costs_the_connection_and_not_the_node() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await node.start()
         client = await world.connect(node)
@@ -223,7 +223,7 @@ def test_a_directory_that_cannot_be_read_at_the_start_costs_what_is_in_it_and_no
     scenarios.run(scenario, seed)
 
 
-def test_a_directory_that_is_taken_out_of_the_settings_begins_anew_elsewhere() -> None:
+def test_a_directory_that_is_taken_out_of_the_settings_begins_again_elsewhere() -> None:
     async def scenario(world: World) -> None:
         nodes, load = await cluster_with_load(world)
         await begin(load, nodes)

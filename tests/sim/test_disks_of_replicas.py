@@ -93,14 +93,14 @@ async def _behind_the_start(world: World) -> tuple[SimulatedNode, SimulatedNode]
         await produce(client, "t", 0, [b"new"])
     await cluster.until(lambda: leader.broker.replicas.get("t", 0).high_watermark == 4)  # type: ignore[union-attr]
     wanted = DeleteRecordsTopic(name="t", partitions=(DeleteRecordsPartition(partition_index=0, offset=3),))
-    answer = await client.request(
+    response = await client.request(
         DeleteRecordsRequest(topics=(wanted,), timeout_ms=1000), DeleteRecordsResponse
     )
-    assert answer.topics[0].partitions[0].error_code == 0
+    assert response.topics[0].partitions[0].error_code == 0
     return leader, follower
 
 
-def test_a_disk_that_fails_when_a_follower_begins_anew_goes_offline() -> None:
+def test_a_disk_that_fails_when_a_follower_begins_again_goes_offline() -> None:
     async def scenario(world: World) -> None:
         _, follower = await _behind_the_start(world)
         follower.faults.fail("rename", "/*/t-0/*.log -> *", errno.EIO)
@@ -117,7 +117,7 @@ def test_a_disk_that_fails_when_a_follower_begins_anew_goes_offline() -> None:
     scenarios.run(scenario, 1)
 
 
-def test_an_answer_that_comes_when_a_follower_is_gone_does_not_begin_its_log_anew(
+def test_a_response_that_comes_when_a_follower_is_gone_does_not_begin_its_log_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ends = []

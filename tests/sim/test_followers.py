@@ -82,7 +82,7 @@ def test_a_follower_replicates_where_the_leader_has_no_room_for_sessions(slots: 
 
 
 def test_a_follower_that_keeps_up_joins_the_in_sync_set_under_steady_load() -> None:
-    """With one replica in sync the high watermark is the end of the log, and a follower always a little behind."""
+    """With one replica in sync the high watermark is the end of the log, and a follower always lags a little."""
 
     async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
         is_over = False
@@ -182,7 +182,7 @@ def test_a_follower_that_cannot_write_does_not_ask_without_a_pause() -> None:
     run(act)
 
 
-def test_the_first_answer_on_a_connection_is_taken() -> None:
+def test_the_first_response_on_a_connection_is_taken() -> None:
     async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:
         from strandline.broker.replication.replica_fetcher import LeaderFetcher
 
@@ -206,8 +206,8 @@ def test_the_first_answer_on_a_connection_is_taken() -> None:
 def test_a_follower_hears_of_a_high_watermark_within_a_tenth_of_a_second_and_by_rack_at_once(
     by_rack: bool,
 ) -> None:
-    """With no record behind it. Told at once it would ask twice for each append (KAFKA-9731); where followers are read
-    from (KIP-392), consumers wait for it."""
+    """Without a record after it. Told at once it would fetch twice for each append (KAFKA-9731); where followers are
+    read from (KIP-392), consumers wait for it."""
     told_after: list[float] = []
 
     async def act(world: World, leader: SimulatedNode, follower: SimulatedNode) -> None:

@@ -40,7 +40,7 @@ async def with_a_commit(world: World) -> tuple[SimulatedNode, Replica]:
     return node, replica
 
 
-async def answer_of_the_coordinator(world: World, node: SimulatedNode) -> int:
+async def response_of_the_coordinator(world: World, node: SimulatedNode) -> int:
     """Once it is not loading any more."""
     while True:
         code = await commit(await world.connect(node), "g0", 8)
@@ -61,7 +61,7 @@ def test_a_log_that_cannot_be_read_costs_its_directory_and_not_the_node() -> Non
         node.faults.fail("read", f"{path}/{OFFSETS_TOPIC}-0/*.log", errno.EIO, pass_first=2)
         await node.start()
         await cluster.until(lambda: loads_said(node))
-        assert await answer_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
+        assert await response_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
         assert any("log directory offline" in line for line in node.said)
         await node.stop()
         node.faults.heal()
@@ -81,17 +81,17 @@ def test_a_record_that_nobody_understands_keeps_one_coordinator_from_loading() -
         await node.start()
         await cluster.until(lambda: loads_said(node))
         for _ in range(10):
-            assert await answer_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
-        assert loads_said(node) == 1, "the log is not read anew for each request"
+            assert await response_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
+        assert loads_said(node) == 1, "the log is not read again for each request"
         await asyncio.sleep(6)
-        assert await answer_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
+        assert await response_of_the_coordinator(world, node) == ErrorCode.NOT_COORDINATOR
         assert loads_said(node) == 2, "it is tried again"
         assert await produce(await world.connect(node), "t", 0, [b"goes on"]) == 1
 
     scenarios.run(scenario, 1)
 
 
-def test_a_log_that_is_compacted_away_while_it_is_loaded_is_read_anew(
+def test_a_log_that_is_compacted_away_while_it_is_loaded_is_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     original, tries = GroupCoordinator._load_runtime, []

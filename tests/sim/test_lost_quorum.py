@@ -1,7 +1,7 @@
 """Without a quorum a broker goes on with what it leads, and tells at once what it cannot do.
 
-Requests of one connection are answered in order. One that waited for a controller would hold back the Fetch behind
-it: a librdkafka consumer that looks for its group asks on the connection that it reads from.
+Requests of one connection get their responses in order. One that waited for a controller would hold back the Fetch
+after it: a librdkafka consumer that looks for its group asks on the connection that it reads from.
 """
 
 from __future__ import annotations
@@ -48,30 +48,30 @@ async def asked_without_a_quorum(world: World) -> None:
 
 async def _coordinator(client: WireClient) -> int:
     request = FindCoordinatorRequest(key_type=0, coordinator_keys=("g",))
-    answer = await client.request(request, FindCoordinatorResponse)
-    return int(answer.coordinators[0].error_code)
+    response = await client.request(request, FindCoordinatorResponse)
+    return int(response.coordinators[0].error_code)
 
 
 async def _producer_id(client: WireClient) -> int:
     request = InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=1000, producer_id=-1, producer_epoch=-1
     )
-    answer = await client.request(request, InitProducerIdResponse)
-    return int(answer.error_code)
+    response = await client.request(request, InitProducerIdResponse)
+    return int(response.error_code)
 
 
 async def _created(client: WireClient) -> int:
     """By a request that says how long it waits."""
     topic = CreatableTopic(name="made", num_partitions=1, replication_factor=1, assignments=(), configs=())
     request = CreateTopicsRequest(topics=(topic,), timeout_ms=500)
-    answer = await client.request(request, CreateTopicsResponse)
-    return int(answer.topics[0].error_code)
+    response = await client.request(request, CreateTopicsResponse)
+    return int(response.topics[0].error_code)
 
 
 async def _topic(client: WireClient) -> int:
     request = MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),), allow_auto_topic_creation=True)
-    answer = await client.request(request, MetadataResponse)
-    return int(answer.topics[0].error_code)
+    response = await client.request(request, MetadataResponse)
+    return int(response.topics[0].error_code)
 
 
 @seeds(2)

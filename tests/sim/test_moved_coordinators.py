@@ -41,8 +41,8 @@ async def coordinator(client: WireClient, key: str, kind: int) -> int:
 
 async def committed(client: WireClient, offset: int, group: str = "g") -> int:
     request: OffsetCommitRequest = commit(group, {0: offset}, topic="t")
-    answer = await client.request(request, OffsetCommitResponse, version=8)
-    return answer.topics[0].partitions[0].error_code
+    response = await client.request(request, OffsetCommitResponse, version=8)
+    return response.topics[0].partitions[0].error_code
 
 
 async def until_committed(client: WireClient, offset: int) -> None:
@@ -122,8 +122,8 @@ def test_a_write_that_waits_is_told_when_its_topic_is_deleted() -> None:
         await (await world.connect(leader)).request(
             DeleteTopicsRequest(topic_names=("t",), timeout_ms=5000), DeleteTopicsResponse, version=4
         )
-        answer = (await waiting).responses[0].partition_responses[0]
-        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        response = (await waiting).responses[0].partition_responses[0]
+        assert response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert asyncio.get_running_loop().time() - begun < 10
 
     scenarios.run(scenario, 3)

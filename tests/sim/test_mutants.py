@@ -92,7 +92,7 @@ def leader_epoch_stays_after_an_unclean_end(patch: Patch) -> None:
     patch.setattr(controller_runtime, "plan_register", plan_register)
 
 
-def metadata_is_answered_before_its_sync(patch: Patch) -> None:
+def metadata_is_acknowledged_before_its_sync(patch: Patch) -> None:
     async def sync(self: RaftNode, work: Callable[..., None], *values: object) -> None:
         await asyncio.sleep(0)
 
@@ -144,7 +144,7 @@ MUTANTS: dict[Callable[[Patch], None], Callable[..., Any]] = {
     producers_are_forgotten_at_restart: scenarios.kills_under_load,
     repeated_batches_are_appended: scenarios.kills_under_load,
     leader_epoch_stays_after_an_unclean_end: scenarios.power_cuts_without_flushes,
-    metadata_is_answered_before_its_sync: scenarios.power_cuts_while_topics_are_created,
+    metadata_is_acknowledged_before_its_sync: scenarios.power_cuts_while_topics_are_created,
     stop_is_clean_whatever_was_not_repaired: scenarios.clean_stop_after_an_unclean_end,
     preallocated_room_stays_behind_a_roll: scenarios.kills_under_load,
     batch_without_index_stays: scenarios.full_disk_under_load,

@@ -194,9 +194,9 @@ def test_a_cut_holds_one_direction_back_and_heals_in_order() -> None:
         assert not pair.far.received_bytes
         assert pair.near.received_bytes == b"goes through"
         world.network.heal()
-        pair.near.connection.send(b"behind it")
+        pair.near.connection.send(b"after it")
         await asyncio.sleep(1)
-        assert pair.far.received_bytes == b"held, behind it"
+        assert pair.far.received_bytes == b"held, after it"
 
     with World(1) as world:
         world.run(scenario(world))
@@ -276,14 +276,14 @@ def test_a_client_that_does_not_read_is_not_buffered_for_without_limit() -> None
             max_wait_ms=0, min_bytes=1, topics=(FetchTopic(topic="t", partitions=(partition,)),)
         )
         client.connection.pause_reading()
-        answers = [client.send(request, 12) for _ in range(8)]
+        responses = [client.send(request, 12) for _ in range(8)]
         await asyncio.sleep(10)
         (served,) = node.broker.connections._served
         unsent = served._connection.unsent_bytes
         assert SEND_BYTES_HIGH < unsent < 2 * SEND_BYTES_HIGH + 2_000_000
         client.connection.resume_reading()
-        for answer in answers:
-            response = await answer
+        for pending in responses:
+            response = await pending
             assert len(response.responses[0].partitions[0].records) > 1_900_000
 
     with World(1) as world:

@@ -143,9 +143,9 @@ def test_a_repeated_batch_gets_its_first_offset_also_after_a_restart(seed: int) 
             await produce(client, "t", 0, [b"between"])
             for _ in range(2):
                 response = await client.request(produce_request("t", 0, batch), ProduceResponse, version=12)
-                answer = response.responses[0].partition_responses[0]
-                assert answer.error_code == ErrorCode.NONE
-                offsets.append(answer.base_offset)
+                produced = response.responses[0].partition_responses[0]
+                assert produced.error_code == ErrorCode.NONE
+                offsets.append(produced.base_offset)
             if end is not None:
                 ending = end()
                 if ending is not None:

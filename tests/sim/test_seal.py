@@ -1,4 +1,4 @@
-"""Whoever reaches for the real world inside a simulation is told so at once."""
+"""Code that reaches for the real world inside a simulation is refused at once."""
 
 from __future__ import annotations
 
@@ -96,21 +96,21 @@ def test_another_thread_cannot_call_into_the_simulation() -> None:
 def test_other_threads_of_the_process_go_on_in_the_real_world() -> None:
     """A blocking client of another test may live on its own loop: a simulation is none of its business."""
     seen: list[float] = []
-    asked, answered = threading.Event(), threading.Event()
+    asked, responded = threading.Event(), threading.Event()
 
     def live() -> None:
         asked.wait(60)
         seen.append(time.time())
         with socket.socket() as opened:
             seen.append(float(isinstance(opened, socket.socket)))
-        answered.set()
+        responded.set()
 
     thread = threading.Thread(target=live)
     thread.start()
 
     async def scenario() -> None:
         asked.set()
-        answered.wait(60)
+        responded.wait(60)
 
     with World(1) as world:
         world.run(scenario())

@@ -41,10 +41,10 @@ async def _give_up_soon(world: World, node: SimulatedNode) -> int:
     """A client that waits less long than the others, on a connection of its own."""
     client = await world.connect(node)
     topic = CreatableTopic(name="hurried", num_partitions=1, replication_factor=1, assignments=(), configs=())
-    answer = await client.request(
+    response = await client.request(
         CreateTopicsRequest(topics=(topic,), timeout_ms=3000), CreateTopicsResponse, version=7
     )
-    return int(answer.topics[0].error_code)
+    return int(response.topics[0].error_code)
 
 
 async def slow_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,8 @@ async def by_time(world: World) -> None:
 
 
 async def election_behind_a_snapshot(world: World) -> None:
-    """The new leader's first record is right behind the snapshot: those who have nothing else go on from there."""
+    """The new leader's first record comes right after the snapshot: replicas that have nothing else go on from
+    there."""
     nodes = world.add_cluster(3, settings=BY_TIME)
     await world.start_all()
     await create_topic(await world.connect(nodes[0]), "t")
@@ -182,7 +183,7 @@ def test_every_node_makes_snapshots_and_who_was_away_is_given_one(seed: int) -> 
 
 @seeds(2)
 def test_a_snapshot_that_is_written_slowly_is_taken_once(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that comes again, when newer metadata is applied, would count the topics behind it as deleted."""
+    """If it came again when newer metadata is applied, the topics created since would count as deleted."""
     with World(seed) as world:
         world.run(slowly_written(world, monkeypatch))
 

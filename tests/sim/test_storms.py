@@ -7,20 +7,20 @@ from tests.sim.seeds import seeds
 
 
 @seeds(30)
-def test_committed_metadata_stays_whoever_votes_dies_or_leaves(seed: int) -> None:
+def test_committed_metadata_stays_while_voters_die_and_leave(seed: int) -> None:
     assert quorum_stories.run(seed).judge.committed_count > 0
 
 
 @seeds(60)
-def test_what_readers_were_shown_stays_whoever_leads_dies_or_comes_back(seed: int) -> None:
+def test_records_that_readers_saw_stay_while_leaders_die_and_come_back(seed: int) -> None:
     assert partition_stories.run(seed).committed
 
 
 @seeds(30)
-def test_members_share_what_there_is_whoever_dies_hangs_or_coordinates(seed: int) -> None:
+def test_members_share_all_partitions_while_members_and_coordinators_die_and_hang(seed: int) -> None:
     assert group_stories.run(seed).judge.committed.count > 0
 
 
 @seeds(20)
-def test_a_transaction_ends_as_its_producer_was_told_whoever_leads_or_is_late(seed: int) -> None:
+def test_a_transaction_ends_as_its_producer_was_told_while_coordinators_change(seed: int) -> None:
     assert transaction_stories.run(seed).judge.attempts

@@ -1,4 +1,5 @@
-"""An AlterPartition whose answer is lost may have been taken: the leader counts both sets until it knows (KIP-497)."""
+"""An AlterPartition whose response is lost may have been taken: the leader counts both sets until it knows
+(KIP-497)."""
 
 from __future__ import annotations
 
@@ -49,8 +50,8 @@ class Story:
         topic = CreatableTopic(
             name="t", num_partitions=-1, replication_factor=-1, assignments=(assignment,), configs=()
         )
-        answer = await self.client.request(CreateTopicsRequest(topics=(topic,)), CreateTopicsResponse)
-        assert answer.topics[0].error_code == 0
+        response = await self.client.request(CreateTopicsRequest(topics=(topic,)), CreateTopicsResponse)
+        assert response.topics[0].error_code == 0
         await until(lambda: all("t" in node.broker.image.topics for node in self.world.nodes.values()))
         await produce(self.client, "t", 0, [b"before"])
 
@@ -108,7 +109,7 @@ async def taken_out(world: World) -> None:
     await until(lambda: story.replica.high_watermark == story.replica.log.log_end_offset)
 
 
-async def told_by_the_answer_only(world: World) -> None:
+async def told_by_the_response_only(world: World) -> None:
     """The image, with the minimum by which the controller judged, has not come yet."""
     story = Story(world)
     await story.begin()
@@ -116,7 +117,7 @@ async def told_by_the_answer_only(world: World) -> None:
     assert set(leader.in_sync) == {2, 3, 4}
     for in_sync in ((2,), (2, 4)):
         leader.propose(in_sync)
-        answer = ResponsePartitionData(
+        decided = ResponsePartitionData(
             partition_index=0,
             error_code=0,
             leader_id=2,
@@ -124,16 +125,16 @@ async def told_by_the_answer_only(world: World) -> None:
             isr=in_sync,
             partition_epoch=leader.partition_epoch + 1,
         )
-        topic = ResponseTopicData(topic_id=story.replica.topic_id, partitions=(answer,))
+        topic = ResponseTopicData(topic_id=story.replica.topic_id, partitions=(decided,))
         response = AlterPartitionResponse(throttle_time_ms=0, error_code=0, topics=(topic,))
         assert story.leader.broker.isr._responded([(story.replica, leader)], response) == []
-        assert set(leader.maximal_in_sync) == {2, 3, 4}, "whoever goes counts until the image tells"
+        assert set(leader.maximal_in_sync) == {2, 3, 4}, "a replica that leaves counts until the image tells"
         assert leader.is_proposing
         leader.proposal_failed()
 
 
-def test_follower_that_an_answer_takes_out_counts_until_the_image_tells() -> None:
-    scenarios.run(told_by_the_answer_only, 0)
+def test_follower_that_a_response_takes_out_counts_until_the_image_tells() -> None:
+    scenarios.run(told_by_the_response_only, 0)
 
 
 @seeds(2)
@@ -149,12 +150,12 @@ def test_follower_that_may_not_have_been_taken_out_counts(seed: int) -> None:
 def test_leader_that_takes_silence_for_a_refusal_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     original = IsrUpdater._responded
 
-    def answered(self: IsrUpdater, batch: list[Any], response: Any) -> list[Any]:
+    def responded(self: IsrUpdater, batch: list[Any], response: Any) -> list[Any]:
         if response is None:
             for _, leader in batch:
                 leader.proposal_failed()
         return original(self, batch, response)
 
-    monkeypatch.setattr(IsrUpdater, "_responded", answered)
+    monkeypatch.setattr(IsrUpdater, "_responded", responded)
     with pytest.raises((AssertionError, pytest.fail.Exception), match=r"acknowledged without|DID NOT RAISE"):
         scenarios.run(taken_in, 0)

@@ -1,7 +1,7 @@
 """What must never happen to a transaction, as its producers see it and as the logs say: Kafka's rules, not our code's.
 
 At each step:
-1. Nothing is answered that the committed part of the coordinator's log does not say; no marker is written whose
+1. No response says more than the committed part of the coordinator's log; no marker is written whose
    decision that does not say.
 2. No two processes are the same producer (id and epoch); with version 2 no two transactions are.
 3. Once a process has begun, no earlier one of the same transactional id writes or is told that all is well.
@@ -102,20 +102,20 @@ class TransactionJudge:
             for value in self._said.get(name, ())
         )
 
-    # Answers of the coordinator
+    # Responses of the coordinator
 
-    def given(self, process: str, request: Any, answer: Any, arrived_at: float) -> None:
+    def given(self, process: str, request: Any, response: Any, arrived_at: float) -> None:
         if isinstance(request, InitProducerIdRequest):
-            if answer.error_code == ErrorCode.NONE and request.transactional_id is not None:
-                self._begun(process, request.transactional_id, answer, request.producer_id < 0)
+            if response.error_code == ErrorCode.NONE and request.transactional_id is not None:
+                self._begun(process, request.transactional_id, response, request.producer_id < 0)
             return
         if isinstance(request, EndTxnRequest):
             name, identity = (
                 request.transactional_id,
                 ProducerIdAndEpoch(request.producer_id, request.producer_epoch),
             )
-            if answer.error_code == ErrorCode.NONE:
-                self._ended(process, name, identity, request.committed, answer)
+            if response.error_code == ErrorCode.NONE:
+                self._ended(process, name, identity, request.committed, response)
         else:
             name = request.v3_and_below_transactional_id
             identity = ProducerIdAndEpoch(
@@ -123,19 +123,19 @@ class TransactionJudge:
             )
             codes = [
                 each.partition_error_code
-                for topic in answer.results_by_topic_v3_and_below
+                for topic in response.results_by_topic_v3_and_below
                 for each in topic.results_by_partition
             ]
             if any(codes):
                 return
             if not self._has_said(name, identity, (ONGOING,)):
                 self.fail("told-uncommitted", f"{process} is told that its partitions are added")
-        if isinstance(request, EndTxnRequest) and answer.error_code != ErrorCode.NONE:
+        if isinstance(request, EndTxnRequest) and response.error_code != ErrorCode.NONE:
             return
         began_at, processes = self._began[name]
         if process != processes[-1] and arrived_at > began_at:
             self.fail(
-                "zombie-answered", f"{process} is told that all is well, after {processes[-1]} has begun"
+                "zombie-response", f"{process} is told that all is well, after {processes[-1]} has begun"
             )
 
     def _own(self, process: str, name: str, identity: ProducerIdAndEpoch) -> None:
@@ -144,19 +144,19 @@ class TransactionJudge:
         if owner != process:
             self.fail("identity-twice", f"{process} is {identity}, as {owner} was")
 
-    def _begun(self, process: str, name: str, answer: Any, is_anew: bool) -> None:
-        identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+    def _begun(self, process: str, name: str, response: Any, is_new_producer: bool) -> None:
+        identity = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         self._own(process, name, identity)
         if not self._has_said(name, identity, tuple(range(8))):
             self.fail("told-uncommitted", f"{process} is told to be {identity}")
         _, processes = self._began.get(name, (0.0, []))
-        if is_anew:
+        if is_new_producer:
             self._began[name] = (asyncio.get_running_loop().time(), [*processes, process])
 
     def _ended(
-        self, process: str, name: str, identity: ProducerIdAndEpoch, is_commit: bool, answer: Any
+        self, process: str, name: str, identity: ProducerIdAndEpoch, is_commit: bool, response: Any
     ) -> None:
-        new = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+        new = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         if new.producer_id >= 0:
             if new == identity:
                 self.fail("epoch-not-bumped", f"{process} stays {identity} after a transaction")

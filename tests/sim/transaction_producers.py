@@ -1,6 +1,6 @@
 """Producers in a storm: transactional ones of either version, and idempotent ones without transactions.
 
-They do as clients do: what has no answer is sent again with its sequence, what fails for good aborts the transaction,
+They do as clients do: what has no response is sent again with its sequence, what fails for good aborts the transaction,
 and a producer that cannot know its sequence any more gets another epoch.
 """
 
@@ -56,13 +56,13 @@ class Producer:
         self.is_alive = False
 
     async def ask(self, request: Any, version: int) -> Any:
-        """Again and again until there is an answer that is not passing; None if there is none."""
+        """Again and again until there is a response that is not passing; None if there is none."""
         for _ in range(3 * _TRIES):
-            answer = await self.storm.send(self.process, request, version)
+            response = await self.storm.send(self.process, request, version)
             if not self.is_alive:
                 return None
-            if answer is not None and _code_of(answer) not in _PASSING:
-                return answer
+            if response is not None and _code_of(response) not in _PASSING:
+                return response
             await asyncio.sleep(_PAUSE_S)
         return None
 
@@ -74,11 +74,11 @@ class Producer:
             producer_id=known.producer_id if self.name else -1,
             producer_epoch=known.epoch if self.name else -1,
         )
-        answer = await self.ask(request, 4)
-        if answer is None or answer.error_code:
+        response = await self.ask(request, 4)
+        if response is None or response.error_code:
             self.die()
             return False
-        self.identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+        self.identity = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
         self._next = {}
         return True
 
@@ -172,8 +172,8 @@ class TransactionalProducer(Producer):
             v3_and_below_producer_epoch=self.identity.epoch,
             v3_and_below_topics=topics,
         )
-        answer = await self.ask(request, 3)
-        if answer is None or _code_of(answer):
+        response = await self.ask(request, 3)
+        if response is None or _code_of(response):
             self.die()
             return False
         return True
@@ -199,21 +199,21 @@ class TransactionalProducer(Producer):
             producer_epoch=self.identity.epoch,
             committed=is_commit,
         )
-        answer = await self.ask(request, VERSION_TWO if self.version_two else 4)
-        if answer is None or answer.error_code:
+        response = await self.ask(request, VERSION_TWO if self.version_two else 4)
+        if response is None or response.error_code:
             self.die()
             return False
         if self.version_two:
-            self.identity = ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+            self.identity = ProducerIdAndEpoch(response.producer_id, response.producer_epoch)
             self._next = {}
         return True
 
 
-def _code_of(answer: Any) -> int:
-    if not isinstance(answer, AddPartitionsToTxnResponse):
-        return int(answer.error_code)
+def _code_of(response: Any) -> int:
+    if not isinstance(response, AddPartitionsToTxnResponse):
+        return int(response.error_code)
     return max(
         each.partition_error_code
-        for topic in answer.results_by_topic_v3_and_below
+        for topic in response.results_by_topic_v3_and_below
         for each in topic.results_by_partition
     )

@@ -1,7 +1,7 @@
 """What befalls producers and the coordinator of their transactions, by chance: see `transaction_storm`.
 
-In the end all is healed, whoever still produces ends its transaction or dies amid it, and `transaction_judge` looks at
-the partitions: everything must be decided, and as its producer was told.
+In the end all is healed, each producer that still runs ends its transaction or dies in the middle of it, and
+`transaction_judge` looks at the partitions: everything must be decided, and as its producer was told.
 """
 
 from __future__ import annotations

@@ -234,16 +234,16 @@ class TransactionStorm:
                 await asyncio.sleep(0.1)
                 raise TimeoutError
             await asyncio.sleep(self._delay())
-            answer = await marker_handler.handle(
+            response = await marker_handler.handle(
                 self.services,
                 SimpleNamespace(api_version=version),
                 request,  # type: ignore[arg-type]
             )
         await asyncio.sleep(self._delay())
-        return answer
+        return response
 
     async def send(self, process: str, request: Any, version: int) -> Any:
-        """A request to the coordinator; None if there is no answer in time."""
+        """A request to the coordinator; None if there is no response in time."""
         until = self.now + _PATIENCE_S
         return await self._in_time(self._coordinate(process, request, version, until))
 
@@ -255,13 +255,13 @@ class TransactionStorm:
             return None
         arrived_at = self.now
         context: Any = SimpleNamespace(api_version=version)
-        answer = await _HANDLERS[type(request)](self.services, context, request)
-        self.judge.given(process, request, answer, arrived_at)
+        response = await _HANDLERS[type(request)](self.services, context, request)
+        self.judge.given(process, request, response, arrived_at)
         await asyncio.sleep(self._delay())
-        return None if self._is_lost() else answer
+        return None if self._is_lost() else response
 
     async def produce(self, batch: Batch, version: int) -> int | None:
-        """The code of the answer; a batch may come twice, the second time very late."""
+        """The code of the response; a batch may come twice, the second time very late."""
         # What one producer sends to one partition arrives in its order: it has one connection.
         place = (batch.index, batch.identity.producer_id)
         arrives_at = max(self._arrives_at.get(place, 0.0) + 1e-6, self.now + self._delay())

@@ -1,4 +1,5 @@
-"""Controllers join and leave a quorum under kills and partitions; what was answered stays, and all agree who votes."""
+"""Controllers join and leave a quorum under kills and partitions; changes that were acknowledged stay, and all nodes
+agree who votes."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class Topics:
 async def ask_leader(
     world: World, request: AddRaftVoterRequest | RemoveRaftVoterRequest
 ) -> AddRaftVoterResponse | RemoveRaftVoterResponse:
-    """Of whoever believes that it leads; Disconnected where nobody does."""
+    """Asks the node that believes that it leads; raises Disconnected where none does."""
     for node in running(world):
         if isinstance(node.broker.quorum.core.role, Leader):
             client = await WireClient.connect(world.clients, node.host, CONTROLLER_PORT, "voters")

@@ -1,4 +1,4 @@
-"""Committed offsets: what a refusal leads to. The coordinator is a list of answers; what is tested is our decision."""
+"""Committed offsets: the decisions after a refusal. The coordinator is a list of responses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACE = TopicPartition("orders", 0)
 
 
 class Coordinator:
-    """Answers commits with these codes, then with success."""
+    """Responds to commits with these codes, then with success."""
 
     def __init__(self, *codes: ErrorCode) -> None:
         self.codes = list(codes)
@@ -37,7 +37,7 @@ class Coordinator:
     def version(self, _request: object, at_most: int | None = None) -> int:
         return 9
 
-    async def call(self, request: Any, _answer: object, *, version: int) -> OffsetCommitResponse:
+    async def call(self, request: Any, _response: object, *, version: int) -> OffsetCommitResponse:
         self.epochs.append(request.generation_id_or_member_epoch)
         code = self.codes.pop(0) if self.codes else ErrorCode.NONE
         partition = OffsetCommitResponsePartition(partition_index=0, error_code=code)
@@ -83,7 +83,7 @@ def commit(
 def test_a_stale_epoch_is_tried_again_until_the_heartbeat_has_brought_the_next() -> None:
     coordinator = Coordinator(ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH)
     old, new = CommitIdentity(3, "m"), CommitIdentity(4, "m")
-    # Before a request, in it, and (twice) after its refusal: the second request is built before the answer came.
+    # Before a request, in it, and (twice) after its refusal: the second request is built before the response came.
     commit(coordinator, [old] * 8 + [new])
     assert coordinator.epochs == [3, 3, 4]
 
@@ -140,7 +140,7 @@ def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() 
         tasks[1].cancel()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        assert begun == [0], "what comes behind a cancelled one still waits for what comes before it"
+        assert begun == [0], "a commit after a cancelled one still waits for what comes before it"
         tasks[0].cancel()
         may_end.set()
         await commits.commit_before_revocation({}, cluster.now() + 60)

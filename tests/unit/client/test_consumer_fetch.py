@@ -100,7 +100,7 @@ class Reading:
             await asyncio.sleep(0)
         return self.cluster.asked[-1]
 
-    async def answer(self, records: range = range(0), *, error: int = 0, **more: Any) -> None:
+    async def respond(self, records: range = range(0), *, error: int = 0, **more: Any) -> None:
         data = build_batch([Record(n, 0, None, b"v") for n in records], leader_epoch=0) if records else b""
         partition = PartitionData(
             partition_index=0,
@@ -132,7 +132,7 @@ def test_the_next_fetch_is_asked_for_while_the_last_is_in_the_buffer() -> None:
     async def main(reading: Reading) -> None:
         node, request = await reading.asked()
         assert (node, request.session_epoch) == (1, 0)
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         node, request = await reading.asked()
         assert len(reading.cluster.asked) == 2
         assert (request.session_id, request.session_epoch) == (5, 1)
@@ -145,7 +145,7 @@ def test_the_next_fetch_is_asked_for_while_the_last_is_in_the_buffer() -> None:
 def test_a_full_buffer_stops_the_fetching() -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
-        await reading.answer(range(50))
+        await reading.respond(range(50))
         await reading.asked()
         assert len(reading.cluster.asked) == 1
         assert len(reading.buffer.take(100)) == 50
@@ -159,10 +159,10 @@ def test_behind_where_the_reader_stops_nothing_is_fetched() -> None:
     async def main(reading: Reading) -> None:
         reading.state.fetch_until = 8
         await reading.asked()
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         await reading.asked()
         assert len(reading.cluster.asked) == 2, "there is more before the end"
-        await reading.answer(range(5, 10))
+        await reading.respond(range(5, 10))
         await reading.asked()
         assert len(reading.cluster.asked) == 2, "all is fetched that is wanted, and two records more"
         assert len(reading.buffer.take(100)) == 10
@@ -181,12 +181,12 @@ def test_a_reader_that_stops_asks_for_about_as_much_as_lies_before_its_end() -> 
         reading.state.fetch_until = 20_005
         _, request = await reading.asked()
         assert asked_bytes(request) == 1 << 20, "nothing is known of the records"
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         size = len(build_batch([Record(n, 0, None, b"v") for n in range(5)], leader_epoch=0))
         _, request = await reading.asked()
         assert asked_bytes(request) == 20_000 * size // 5 + 256 * 1024
         reading.state.fetch_until = 1 << 40
-        await reading.answer(range(5, 10))
+        await reading.respond(range(5, 10))
         _, request = await reading.asked()
         assert asked_bytes(request) == 4 << 20, "never more than is configured"
 
@@ -199,22 +199,22 @@ def test_a_closer_replica_is_read_from_until_it_fails() -> None:
     async def main(reading: Reading) -> None:
         node, request = await reading.asked()
         assert (node, request.rack_id) == (1, "r2")
-        await reading.answer(preferred_read_replica=2)
+        await reading.respond(preferred_read_replica=2)
         assert (await reading.asked())[0] == 2
-        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        await reading.respond(error=ErrorCode.OFFSET_OUT_OF_RANGE)
         assert reading.state.status is PositionStatus.FETCHING, "a follower may lag: the leader decides"
         assert (await reading.asked())[0] == 1
-        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        await reading.respond(error=ErrorCode.OFFSET_OUT_OF_RANGE)
         assert reading.state.status is PositionStatus.AWAIT_RESET
 
     scripted(main, client_rack="r2")
 
 
-def test_an_answer_for_a_position_that_was_left_is_dropped() -> None:
+def test_a_response_for_a_position_that_was_left_is_dropped() -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
         reading.subscription.set_position(reading.state, 40)
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         assert reading.buffer.size == 0
         _, request = await reading.asked()
         assert request.topics[0].partitions[0].fetch_offset == 40
@@ -227,10 +227,10 @@ def test_a_new_leader_is_not_read_from_before_the_position_is_checked() -> None:
 
     async def main(reading: Reading) -> None:
         await reading.asked()
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         reading.buffer.take(10)
         await reading.asked()
-        await reading.answer()
+        await reading.respond()
         reading.cluster.lead(2, 1)
         count = len(reading.cluster.asked)
         await reading.asked()
@@ -244,7 +244,7 @@ def test_a_new_leader_is_not_read_from_before_the_position_is_checked() -> None:
 def test_stale_knowledge_asks_for_metadata_and_raises_nothing(code: ErrorCode) -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
-        await reading.answer(error=code)
+        await reading.respond(error=code)
         assert reading.cluster.updates >= 1
         assert reading.fetcher.errors == []
 
@@ -254,7 +254,7 @@ def test_stale_knowledge_asks_for_metadata_and_raises_nothing(code: ErrorCode) -
 def test_what_is_not_allowed_is_raised() -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
-        await reading.answer(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        await reading.respond(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         assert [error.code for error in reading.fetcher.errors] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
 
     scripted(main)
@@ -278,15 +278,17 @@ class ScriptedLog:
 
     async def try_timestamps(self, wanted: dict[TopicPartition, int], take: Any) -> dict[TopicPartition, Any]:
         self.times += wanted.values()
-        return self._answer(wanted, take, OffsetAndTimestamp(self.offset, 0, 0))
+        return self._respond(wanted, take, OffsetAndTimestamp(self.offset, 0, 0))
 
     async def try_epoch_ends(self, wanted: dict[TopicPartition, int], take: Any) -> dict[TopicPartition, Any]:
-        return self._answer(wanted, take, self.ends)
+        return self._respond(wanted, take, self.ends)
 
-    def _answer(self, wanted: dict[TopicPartition, int], take: Any, answer: Any) -> dict[TopicPartition, Any]:
+    def _respond(
+        self, wanted: dict[TopicPartition, int], take: Any, offset: Any
+    ) -> dict[TopicPartition, Any]:
         for where in wanted:
             if where not in self.failures:
-                take(where, answer)
+                take(where, offset)
         return {where: self.failures[where] for where in wanted if where in self.failures}
 
 
@@ -382,7 +384,7 @@ def test_a_position_that_is_not_allowed_is_raised_when_the_others_are_found() ->
 
 
 def test_who_leads_no_more_when_the_connection_is_there_is_not_asked() -> None:
-    """A follower would answer in its place, with less than the leader has."""
+    """A follower would respond in its place, with fewer records than the leader has."""
 
     async def main(reading: Reading) -> None:
         reading.fetcher.dispatch()
@@ -399,7 +401,7 @@ def test_an_offset_that_a_former_leader_has_not_is_no_reason_to_begin_again() ->
         reading.subscription.set_position(reading.state, 180)
         await reading.asked()
         reading.cluster.lead(2, 1)
-        await reading.answer(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+        await reading.respond(error=ErrorCode.OFFSET_OUT_OF_RANGE)
         assert reading.state.status is not PositionStatus.AWAIT_RESET
         assert reading.state.position == 180
 
@@ -407,16 +409,16 @@ def test_an_offset_that_a_former_leader_has_not_is_no_reason_to_begin_again() ->
 
 
 @pytest.mark.parametrize("error", [0, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.TOPIC_AUTHORIZATION_FAILED])
-def test_the_late_answer_of_a_former_leader_is_dropped(error: int) -> None:
+def test_a_late_response_of_a_former_leader_is_dropped(error: int) -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
         late = reading.cluster.waiting.pop()
         reading.cluster.lead(2, 1)
         reading.state.leader_epoch = 1
         assert (await reading.asked())[0] == 2
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         reading.cluster.waiting.append(late)
-        await reading.answer(range(0) if error else range(3), error=error)
+        await reading.respond(range(0) if error else range(3), error=error)
         assert reading.state.fetch_offset == 5
         assert [record.offset for record in reading.buffer.take(100)] == list(range(5))
         assert (reading.state.position, reading.state.status, reading.fetcher.errors) == (
@@ -428,15 +430,15 @@ def test_the_late_answer_of_a_former_leader_is_dropped(error: int) -> None:
     scripted(main)
 
 
-def test_what_a_former_leader_answers_while_the_position_is_checked_is_dropped() -> None:
+def test_a_response_of_a_former_leader_while_the_position_is_validated_is_dropped() -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
-        await reading.answer(range(5))
+        await reading.respond(range(5))
         reading.buffer.take(3)
         reading.cluster.lead(2, 1)
         reading.fetcher.dispatch()
         assert reading.state.status is PositionStatus.AWAIT_VALIDATION
-        await reading.answer(range(5, 9))
+        await reading.respond(range(5, 9))
         assert reading.state.fetch_offset == 5
         assert reading.buffer.take(100) == [], "what is in the buffer waits for the check"
         reading.state.status = PositionStatus.FETCHING
@@ -452,7 +454,7 @@ def test_a_position_that_moves_while_the_connection_opens_is_asked_for() -> None
         for _ in range(5):
             await asyncio.sleep(0)
         assert reading.cluster.asked[-1][1].topics[0].partitions[0].fetch_offset == 40
-        await reading.answer(range(40, 45))
+        await reading.respond(range(40, 45))
         assert [record.offset for record in reading.buffer.take(100)] == list(range(40, 45))
 
     scripted(main)

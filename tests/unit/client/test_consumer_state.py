@@ -99,7 +99,7 @@ def test_a_session_names_everything_once_and_then_what_changed() -> None:
     assert plan == (77, 2, {B0: want(3)}, {A0: b"1"})
 
 
-def test_a_lost_session_begins_anew() -> None:
+def test_a_lost_session_begins_again() -> None:
     session = FetchSessionHandler()
     session.next_request({A0: want(0)})
     session.handle_response(ErrorCode.NONE, 77)
@@ -124,7 +124,7 @@ def test_a_broker_without_sessions_is_told_everything_each_time() -> None:
         session.handle_response(ErrorCode.NONE, 0)
 
 
-def test_a_topic_made_anew_is_forgotten_and_named_again() -> None:
+def test_a_topic_that_is_created_again_is_forgotten_and_named_again() -> None:
     session = FetchSessionHandler()
     session.next_request({A0: want(0)})
     session.handle_response(ErrorCode.NONE, 77)

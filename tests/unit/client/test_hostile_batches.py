@@ -1,4 +1,4 @@
-"""The consumers' decoders take no batch that the broker's check refuses, whoever sends it."""
+"""The consumers' decoders take no batch that the broker's check refuses, whichever broker sends it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ ID = bytes(range(16))
 WHERE = TopicPartition("t", 0)
 
 
-def answer(
+def response(
     leader: int, epoch: int, *, topic_id: bytes = ID, error: int = 0, cluster: str = "c", partitions: int = 1
 ) -> MetadataResponse:
     return MetadataResponse(
@@ -50,10 +50,10 @@ def answer(
 
 def test_an_older_leader_epoch_changes_nothing_unless_the_topic_is_a_new_one() -> None:
     metadata = Metadata()
-    metadata.apply(answer(1, 5))
-    metadata.apply(answer(2, 4))
+    metadata.apply(response(1, 5))
+    metadata.apply(response(2, 4))
     assert metadata.leader(WHERE) == Node(1, "h1", 9)
-    metadata.apply(answer(2, 0, topic_id=bytes(15) + b"\x01"))
+    metadata.apply(response(2, 0, topic_id=bytes(15) + b"\x01"))
     assert metadata.leader(WHERE) == Node(2, "h2", 9)
     assert metadata.topic_name(ID) is None
     assert metadata.topic_name(bytes(15) + b"\x01") == "t"
@@ -61,7 +61,7 @@ def test_an_older_leader_epoch_changes_nothing_unless_the_topic_is_a_new_one() -
 
 def test_a_hint_of_a_newer_leader_is_taken_even_if_it_is_a_new_broker() -> None:
     metadata = Metadata()
-    metadata.apply(answer(1, 5))
+    metadata.apply(response(1, 5))
     assert not metadata.apply_leader_hint(WHERE, 2, 5)
     assert not metadata.apply_leader_hint(WHERE, 3, 6)
     assert metadata.apply_leader_hint(WHERE, 3, 6, Node(3, "h3", 9))
@@ -70,27 +70,27 @@ def test_a_hint_of_a_newer_leader_is_taken_even_if_it_is_a_new_broker() -> None:
 
 def test_an_unknown_topic_is_forgotten_and_its_error_kept() -> None:
     metadata = Metadata()
-    metadata.apply(answer(1, 5))
-    metadata.apply(answer(1, 5, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partitions=0))
+    metadata.apply(response(1, 5))
+    metadata.apply(response(1, 5, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partitions=0))
     assert metadata.topic("t") is None
     assert isinstance(metadata.topic_errors["t"], UnknownTopicError)
-    metadata.apply(answer(1, 6))
+    metadata.apply(response(1, 6))
     assert metadata.topic_errors == {}
 
 
 def test_another_cluster_raises_and_changes_nothing() -> None:
     metadata = Metadata()
-    metadata.apply(answer(1, 5))
+    metadata.apply(response(1, 5))
     with pytest.raises(WrongClusterError):
-        metadata.apply(answer(2, 9, cluster="other"))
+        metadata.apply(response(2, 9, cluster="other"))
     assert metadata.leader(WHERE) == Node(1, "h1", 9)
     with pytest.raises(WrongClusterError):
-        Metadata("expected").apply(answer(1, 1))
+        Metadata("expected").apply(response(1, 1))
 
 
 def test_partitions_without_a_leader_are_not_available() -> None:
     metadata = Metadata()
-    metadata.apply(answer(-1, 5, partitions=2))
+    metadata.apply(response(-1, 5, partitions=2))
     topic = metadata.topic("t")
     assert topic is not None
     assert topic.available == ()

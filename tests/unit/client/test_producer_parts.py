@@ -137,7 +137,7 @@ def test_records_that_a_broker_refuses_one_by_one_have_errors_of_their_own() -> 
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, {}, Verdict.REFUSED),
     ],
 )
-def test_what_an_answer_means(code: int, facts: dict[str, bool], expected: Verdict) -> None:
+def test_verdict_about_a_response(code: int, facts: dict[str, bool], expected: Verdict) -> None:
     usual = {
         "count": 1,
         "retries_left": True,

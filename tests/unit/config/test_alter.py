@@ -175,7 +175,7 @@ class TestBrokers:
         altered = alter_broker(running(), ALL_BROKERS, [ConfigAlteration("log.retention.ms", SET, "5")])
         assert altered == Altered({"log.retention.ms": "5"}, (("log.retention.ms", "5"),))
 
-    def test_a_record_is_written_even_if_nothing_changes_so_that_files_are_read_anew(self) -> None:
+    def test_a_record_is_written_even_if_nothing_changes_so_that_files_are_read_again(self) -> None:
         configs = running()
         configs.set_overrides(BROKER, "1", {"log.retention.ms": "5"})
         altered = alter_broker(configs, "1", [ConfigAlteration("log.retention.ms", SET, "5")])

@@ -247,7 +247,7 @@ def test_a_connection_takes_no_more_unread_than_its_send_buffer_holds(loop: str)
     run(scenario, loop, send_buffer_bytes=50_000)
 
 
-def test_a_name_that_cannot_be_asked_for_is_an_address_that_does_not_answer(loop: str) -> None:
+def test_a_name_that_cannot_be_resolved_is_an_address_that_does_not_respond(loop: str) -> None:
     """Another node may advertise it, and must not end this one."""
 
     async def scenario(recorder: Recorder, client: socket.socket) -> None:

@@ -195,7 +195,7 @@ def test_what_is_allowed_is_let_pass() -> None:
     check(good())
     check(transaction(UNKNOWN, 1.0, there=[]))
     check(transaction(UNKNOWN, 1.0, there=[A, B]))
-    interleaved = good()  # a reader that is given the partition anew may read again, and another may skip
+    interleaved = good()  # a reader that is given the partition again may read again, and another may skip
     interleaved.poll("r", 1.0, [(A, 0, b"a"), (A, 1, b"b")], is_committed_only=True, stint=1)
     interleaved.poll("r", 2.0, [(A, 0, b"a")], is_committed_only=True, stint=2)
     interleaved.poll("s", 2.0, [(A, 1, b"b")], is_committed_only=True)

@@ -1,4 +1,4 @@
-"""Answers that need more than one broker: who leads, and whether every replica has heard of a deletion."""
+"""Responses that need more than one broker: who leads, and whether every replica has heard of a deletion."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def nodes_with_topic(world: World) -> tuple[SimulatedNode, list[SimulatedN
     return leader, [node for node in nodes if node is not leader]
 
 
-def test_whoever_asks_the_wrong_broker_is_told_who_leads() -> None:
+def test_a_client_of_the_wrong_broker_is_told_who_leads() -> None:
     async def scenario(world: World) -> None:
         leader, others = await nodes_with_topic(world)
         topic = leader.broker.image.topics["t"]
@@ -67,13 +67,13 @@ def test_whoever_asks_the_wrong_broker_is_told_who_leads() -> None:
             FetchResponse,
             version=FETCH_WITH_HINTS,
         )
-        for answer, refused in (
+        for response, refused in (
             (produced, produced.responses[0].partition_responses[0]),
             (fetched, fetched.responses[0].partitions[0]),
         ):
             assert refused.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
             assert (refused.current_leader.leader_id, refused.current_leader.leader_epoch) == expected
-            (address,) = answer.node_endpoints
+            (address,) = response.node_endpoints
             assert (address.node_id, address.host) == (leader.node_id, host_name(leader.node_id))
         before = await client.request(
             produce_request("t", 0, batch_of([b"x"], 0)), ProduceResponse, version=PRODUCE_WITH_HINTS - 1
@@ -112,18 +112,18 @@ def test_records_are_deleted_when_every_replica_has_heard_of_it() -> None:
     async def scenario(world: World) -> None:
         leader, others = await nodes_with_topic(world)
         client = await world.connect(leader)
-        answer = await delete(client, 4, 10_000)
-        assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, 4)
+        response = await delete(client, 4, 10_000)
+        assert (response.error_code, response.low_watermark) == (ErrorCode.NONE, 4)
         assert [log_start(node) for node in others] == [4, 4]
         others[0].pause()
-        answer = await delete(client, 6, 200)
-        assert (answer.error_code, answer.low_watermark) == (ErrorCode.REQUEST_TIMED_OUT, 4)
+        response = await delete(client, 6, 200)
+        assert (response.error_code, response.low_watermark) == (ErrorCode.REQUEST_TIMED_OUT, 4)
         deleting = world.start_task(delete(client, 6, 100_000))
         await asyncio.sleep(0.5)
         assert not deleting.done()
         others[0].resume()
-        answer = await deleting
-        assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, 6)
+        response = await deleting
+        assert (response.error_code, response.low_watermark) == (ErrorCode.NONE, 6)
         assert [log_start(node) for node in others] == [6, 6]
 
     scenarios.run(scenario, 1)
@@ -158,7 +158,7 @@ def test_a_deletion_does_not_wait_for_a_broker_that_is_gone() -> None:
         leader, others = await nodes_with_topic(world)
         client = await world.connect(leader)
         others[0].kill()
-        answer = await delete(client, 5, 100_000)
-        assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, 5)
+        response = await delete(client, 5, 100_000)
+        assert (response.error_code, response.low_watermark) == (ErrorCode.NONE, 5)
 
     scenarios.run(scenario, 1)
