@@ -5,7 +5,8 @@
    then the last known leader. Another replica is elected only if the topic allows unclean election.
 2. A replica that leaves the in-sync set while the set is below the minimum becomes eligible; the list is cleared when
    the set is large enough again. A broker that ended uncleanly is neither in sync nor eligible until it has caught up.
-   It stays the last known leader until a replica leads again, unless it has come back with another disk.
+   A leader that was the last in sync stays the last known leader until a replica leads again, unless its broker has
+   come back with another disk.
 3. Where eligible leader replicas are off (eligible.leader.replicas.version 0) none is eligible, and the last in-sync
    replica stays in the set even when it is gone: only it may lead.
 4. Every election raises the leader epoch, also one that elects the same broker again.
@@ -91,9 +92,12 @@ class PartitionChange:
         unchanged = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
         return None if record == unchanged else record
 
-    def _eligible(self, replicas: tuple[int, ...], in_sync: tuple[int, ...], factor: int) -> tuple[int, ...]:
+    def _eligible(
+        self, replicas: tuple[int, ...], in_sync: tuple[int, ...], replication_factor: int
+    ) -> tuple[int, ...]:
+        """Returns the eligible leader replicas, by rules 2 and 3."""
         partition = self.partition
-        if len(in_sync) >= min(self.min_in_sync, factor) or not self.uses_eligible:
+        if len(in_sync) >= min(self.min_in_sync, replication_factor) or not self.uses_eligible:
             return ()
         return tuple(
             replica

@@ -234,6 +234,7 @@ class TransactionShard:
     # Time
 
     def timed_out(self, now: Moment) -> list[str]:
+        """Returns the transactions that are open for longer than their timeout (rule 5)."""
         return [
             name
             for name, deadline in self._deadlines.items()
@@ -241,6 +242,7 @@ class TransactionShard:
         ]
 
     def expired(self, now: Moment) -> list[str]:
+        """Returns the transactional ids that nobody has used for transactional.id.expiration.ms."""
         oldest = now.wall_ms - self._settings.expiration_ms
         return [
             name

@@ -77,11 +77,11 @@ _WITHOUT_LOG_START: Final = (
 )
 _OLD_DUPLICATE: Final = int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 _NONE_DENIED: Final[Mapping[int, KafkaError]] = MappingProxyType({})
-_NEVER: Final = 0x7FFFFFFFFFFFFFFF
+_NEVER_FLUSHED: Final = 0x7FFFFFFFFFFFFFFF  # the default of flush.messages
 # index, error, base offset, append time, log start; then no record errors, no message, no tagged fields
 _WRITTEN: Final = Struct(">ihqqqbbb")
 _ERROR_CODE: Final = itemgetter(0)
-_APPEND: Final = itemgetter(6)
+_PENDING_APPEND: Final = itemgetter(6)
 
 
 class Piece(NamedTuple):
@@ -138,7 +138,7 @@ def handle_raw(services: Services, context: RequestContext) -> Handled:
     for piece in request.pieces:
         partitions = find(topics[piece.topic_number].name)
         replica = None if partitions is None else partitions.get(piece.partition)
-        if replica is None or replica.log.config.flush_messages != _NEVER:
+        if replica is None or replica.log.config.flush_messages != _NEVER_FLUSHED:
             return _produce_later(services, context, request, topics)
         replicas.append(replica)
     now_ms = services.clock.wall_ms()
@@ -390,7 +390,7 @@ async def _produce_one(
 def _respond_when_committed(
     services: Services, context: RequestContext, request: Parsed, topics: list[Topic], results: list[Result]
 ) -> Body | PendingResponse | None:
-    if not any(map(_APPEND, results)):
+    if not any(map(_PENDING_APPEND, results)):
         return _respond(services, context, request, topics, results)
     appends = [(number, result.append) for number, result in enumerate(results) if result.append is not None]
     pending = PendingResponse()

@@ -131,6 +131,7 @@ class TxnRuntime(CoordinatorRuntime):
     # Time
 
     async def abort_timed_out(self) -> None:
+        """Aborts the transactions that are open for longer than their timeout, and fences their producers."""
         for name in self.shard.timed_out(self.now()):
 
             def plan(fresh_id: int | None, name: str = name) -> Planned[TxnResponse]:

@@ -46,6 +46,7 @@ class LogRetention:
                 await asyncio.sleep(0)
 
     def _apply_to(self, replica: Replica) -> None:
+        """Deletes the segments of one log that are over; rolls the active one first if it is one of them."""
         log, config = replica.log, replica.config
         now = self._node.clock.wall_ms()
         count = retention.below_start(log.segments, log.log_start_offset)
@@ -64,9 +65,9 @@ class LogRetention:
             except OSError as error:
                 if not passes(error) or count == 1:
                     raise
-                count -= 1  # deleting old segments makes room
+                count -= 1  # the disk is full: the older segments are deleted, which makes room
             if count == len(log.segments):
-                return  # an empty segment is not rolled
+                return  # only an empty segment is there, which `roll` leaves as it is
         dropped = log.segments[:count]
         paths = log.drop_segments(dropped)
         replica.directory.log_starts[replica.partition] = log.log_start_offset

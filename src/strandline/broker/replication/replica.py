@@ -44,11 +44,12 @@ class Appended(NamedTuple):
     append_time_ms: int
 
 
-def _where(repeated: AppendedBatch) -> Appended:
+def _appended_before(repeated: AppendedBatch) -> Appended:
+    """Returns the offsets that a repeated batch got when it was appended first."""
     return Appended(repeated.first_offset, repeated.last_offset, repeated.timestamp)
 
 
-def _is_switching() -> KafkaError:
+def _switching_error() -> KafkaError:
     return KafkaError(
         ErrorCode.NOT_ENOUGH_REPLICAS, "The log is being moved to another directory: try again in a moment."
     )
@@ -173,18 +174,18 @@ class Replica:
         if not isinstance(leader, PartitionLeader):
             raise self.refuse(header, self._not_leader())
         if self.is_switching:
-            raise self.refuse(header, _is_switching())
+            raise self.refuse(header, _switching_error())
         min_in_sync = self.config.min_insync_replicas
         if acks == ACKS_ALL and leader.is_below_minimum(min_in_sync):
             repeated = self.producers.repetition(header)
             if repeated is None:
                 raise self.refuse(header, leader.not_enough_in_sync(min_in_sync))
-            return _where(repeated)
+            return _appended_before(repeated)
         append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_FLAG else -1
         if header.producer_id >= 0:
             repeated = self._check_producer(header, guard)
             if repeated is not None:
-                return _where(repeated)
+                return _appended_before(repeated)
             if header.attributes & TRANSACTIONAL_FLAG:
                 self._check_transaction(header, guard)
         base_offset = self.log.log_end_offset
@@ -259,7 +260,7 @@ class Replica:
         """Ends a producer's transaction in the partition; raises KafkaError, or OSError if the write fails."""
         leader = self.leader
         if self.is_switching:
-            raise _is_switching()
+            raise _switching_error()
         leader.check_acks_all(self.config.min_insync_replicas)
         self.producers.check_marker(producer_id, epoch, marker, transaction_version)
         batch, header = marker_batch(producer_id, epoch, marker, now_ms)

@@ -72,6 +72,7 @@ class ClassicRebalance:
         return result
 
     def join_expired(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
+        """Ends the wait for members to rejoin; prolongs the initial delay of a new group while members keep coming."""
         if group.state != PREPARING_REBALANCE:
             return CoordinatorResult()
         if group.previous_state == EMPTY and group.has_new_member and group.initial_left_ms > 0:
@@ -85,6 +86,7 @@ class ClassicRebalance:
     def _complete_join(
         self, group: ClassicGroup, now: Moment, result: CoordinatorResult
     ) -> CoordinatorResult:
+        """Begins a generation with the members that have rejoined, and removes dynamic members that have not."""
         self._timers.cancel((JOIN, group.group_id))
         for member in list(group.members.values()):
             if member.join_token is None and member.instance_id is None:
@@ -155,6 +157,7 @@ class ClassicRebalance:
         )
 
     def sync_expired(self, group: ClassicGroup, now: Moment) -> CoordinatorResult:
+        """Removes members that joined and did not sync within the rebalance timeout."""
         result = CoordinatorResult()
         if group.state in (COMPLETING_REBALANCE, STABLE) and group.pending_sync:
             for member_id in list(group.pending_sync):
