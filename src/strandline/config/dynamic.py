@@ -113,17 +113,17 @@ class DynamicConfigs:
         return values
 
     def broker_value(self, name: str) -> ConfigValue:
-        """The value of a broker's key on this broker."""
+        """Returns the value of a broker's key on this broker."""
         return self._broker_values[name]
 
     def broker_int(self, name: str) -> int:
-        """The value of a broker's key that is a number."""
+        """Returns the value of a broker's key that is a number."""
         value = self._broker_values[name]
         assert isinstance(value, int), name
         return value
 
     def group_value(self, group: str, name: str) -> ConfigValue:
-        """The value of a group's key."""
+        """Returns the value of a group's key."""
         return group_value(self.broker_value, self.overrides(GROUP, group), name)
 
     def names_of(self, resource_type: int) -> list[str]:

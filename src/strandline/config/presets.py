@@ -37,7 +37,7 @@ class Preset:
     ]  # what is outdated in the profile of the analysis, or promises less than it seems to
 
     def part(self, name: str) -> Mapping[str, str]:
-        """The settings of producer, consumer, topic or cluster."""
+        """Returns the settings of producer, consumer, topic or cluster."""
         if name not in _PARTS:
             raise InvalidConfig("part", name, f"a preset has the parts {', '.join(_PARTS)}")
         settings: Mapping[str, str] = getattr(self, name)
@@ -192,7 +192,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
 
 
 def preset(name: str) -> Preset:
-    """The preset of this name; UnknownPreset otherwise."""
+    """Returns the preset of this name; raises UnknownPreset if there is none."""
     if name not in PRESETS:
         raise UnknownPreset(f"there is no preset {name}: there are {', '.join(PRESETS)}")
     return PRESETS[name]

@@ -25,7 +25,7 @@ _TOPIC_COLUMNS = ("Key", "Type", "Default", "Allowed", "Broker's default in", "E
 
 
 def render_reference() -> str:
-    """The text of the whole page."""
+    """Returns the text of the whole page."""
     parts = [_HEAD, "## Topic keys\n", table(_TOPIC_COLUMNS, map(_topic_row, shown(TOPIC_KEYS.values())))]
     parts += ["## Group keys\n", table(_TOPIC_COLUMNS, map(_group_row, shown(GROUP_KEYS.values())))]
     rows = map(_topic_row, CLIENT_METRICS_KEYS.values())
@@ -74,9 +74,9 @@ def _topic_row(key: ConfigKey) -> tuple[str, ...]:
 
 
 def _group_row(key: ConfigKey) -> tuple[str, ...]:
-    behind = broker_key(key.name)
+    of_brokers = broker_key(key.name)
     name, kind, default, allowed, _, *rest = _topic_row(key)
-    return (name, kind, default, allowed, "" if behind is None else f"`{behind}`", *rest)
+    return (name, kind, default, allowed, "" if of_brokers is None else f"`{of_brokers}`", *rest)
 
 
 def effect_text(key: ConfigKey) -> str:

@@ -22,7 +22,7 @@ def add_config(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def add_action(actions: Any, name: str, help_: str, description: str) -> argparse.ArgumentParser:
-    """The parser of an action that is about one flow."""
+    """Returns the parser of an action that is about one flow."""
     parser: argparse.ArgumentParser = actions.add_parser(name, help=help_, description=description)
     add_config(parser, required=True)
     parser.add_argument("--flow", metavar="FLOW", help="such as 'east->west', where the file has several")
@@ -30,7 +30,7 @@ def add_action(actions: Any, name: str, help_: str, description: str) -> argpars
 
 
 def load(path: str) -> MirrorSettings:
-    """The settings of a file. Raises MirrorConfigError."""
+    """Returns the settings of a file. Raises MirrorConfigError."""
     from strandline.mirror.config.file import settings_of_text
     from strandline.mirror.config.settings import MirrorConfigError
 
@@ -43,6 +43,6 @@ def load(path: str) -> MirrorSettings:
 
 
 def flow_of(options: argparse.Namespace) -> FlowSettings:
-    """The flow that an action is about."""
+    """Returns the flow that an action is about."""
     logging.getLogger("strandline").addHandler(logging.NullHandler())  # errors are told once, by the command
     return load(options.config).flow(options.flow)

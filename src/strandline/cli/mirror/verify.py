@@ -98,6 +98,6 @@ def _lines(found: PartitionFindings) -> list[str]:
 
 
 def record_text(record: ConsumerRecord) -> str:
-    """A record in a line of a list."""
+    """Returns a record as a line of a list."""
     key = "no key" if record.key is None else f"key {printable(record.key.decode(errors='replace'))}"
     return f"offset {record.offset}, timestamp {record.timestamp}, {key}"
