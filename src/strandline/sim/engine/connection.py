@@ -30,7 +30,7 @@ class Wire(Protocol):
     def loop(self) -> SimulatedLoop: ...
 
     def distance(self, way: tuple[str, str]) -> float:
-        """How many seconds bytes need from the first host to the second, on top of a connection's own delay."""
+        """Returns how many seconds bytes need from the first host to the second, on top of a connection's own delay."""
 
     def transmit(self, source: SimulatedConnection, when: float, data: bytes) -> None:
         """Brings `data` to the other end at that time."""
