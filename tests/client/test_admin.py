@@ -206,7 +206,7 @@ def test_the_cluster_its_features_log_directories_and_producers_are_described(
     run(main())
 
 
-def test_what_a_broker_does_not_have_is_said_at_once(bootstrap: str, topic: str) -> None:
+def test_a_request_that_the_broker_does_not_know_is_an_error_at_once(bootstrap: str, topic: str) -> None:
     """Strandline lacks some of these so far; Apache Kafka has them all."""
 
     async def main() -> None:

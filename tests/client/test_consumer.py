@@ -412,7 +412,7 @@ def test_reading_and_writing_in_one_transaction_happens_once(bootstrap: str, top
 # Calls that do not fit
 
 
-def test_what_cannot_be_asked_of_a_consumer_says_why(bootstrap: str, topic: str) -> None:
+def test_calls_that_a_consumer_refuses_say_why(bootstrap: str, topic: str) -> None:
     make_topic(bootstrap, topic)
 
     async def main() -> None:

@@ -121,7 +121,9 @@ def test_a_handler_that_never_succeeds_makes_a_dead_letter_that_tells_its_story(
     }
 
 
-def test_what_a_deserializer_refuses_is_dead_at_once_with_its_bytes_kept(bootstrap: str, topic: str) -> None:
+def test_a_record_that_a_deserializer_refuses_is_a_dead_letter_at_once_with_its_bytes(
+    bootstrap: str, topic: str
+) -> None:
     handled: list[Any] = []
 
     async def handle(record: ConsumerRecord) -> None:

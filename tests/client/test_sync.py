@@ -90,7 +90,7 @@ def test_an_unknown_topic_of_one_thread_keeps_no_other_waiting(bootstrap: str, t
     assert all(isinstance(result.exception(60), KafkaError) for result in unknown)
 
 
-def test_what_a_callback_raises_is_told_to_the_loop_and_the_others_are_called(
+def test_the_error_of_a_callback_goes_to_the_loop_and_the_others_are_called(
     bootstrap: str, topic: str
 ) -> None:
     told: list[object] = []
@@ -231,7 +231,7 @@ def test_a_rebalance_listener_runs_in_the_polling_thread_and_may_use_the_consume
         assert admin.list_group_offsets(f"group-{topic}", [where])[where].offset == 1
 
 
-def test_what_a_rebalance_listener_raises_comes_out_of_the_poll(bootstrap: str, topic: str) -> None:
+def test_the_error_of_a_rebalance_listener_comes_out_of_the_poll(bootstrap: str, topic: str) -> None:
     class Fails:
         def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
             raise ZeroDivisionError

@@ -182,7 +182,7 @@ def test_records_of_a_topic_keep_their_order_though_its_metadata_comes_late() ->
     with_producer(test, **{"max.block.ms": 20_000})
 
 
-def test_who_waits_for_a_record_hears_of_its_end_though_a_later_one_of_its_topic_still_waits() -> None:
+def test_a_waiter_hears_of_its_record_although_a_later_one_of_its_topic_still_waits() -> None:
     async def test(world: World, node: SimulatedNode, producer: Producer) -> None:
         queue = Queue(producer)
         begun_at = world.loop.time()

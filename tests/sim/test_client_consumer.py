@@ -18,7 +18,7 @@ from tests.sim.consuming import HERE, PROTOCOLS, Diary, consumer, fill, polls, s
 
 
 @PROTOCOLS
-def test_who_waits_in_one_long_poll_polls(protocol: str) -> None:
+def test_waiting_in_one_long_poll_counts_as_polling(protocol: str) -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await fill(world, 3)
         diary, seen = Diary(), []
@@ -83,7 +83,7 @@ def test_a_partition_is_read_while_its_group_takes_long_to_rebalance() -> None:
     simulated(scenario, partitions=2)
 
 
-def test_what_moves_while_positions_are_looked_for_is_noticed() -> None:
+def test_a_position_that_moves_while_it_is_looked_up_is_noticed() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await fill(world, 3)
         reader = await consumer(world, auto_offset_reset="latest")
@@ -128,7 +128,7 @@ def test_automatic_commits_are_made_while_a_poll_waits() -> None:
 
 
 @PROTOCOLS
-def test_who_has_lost_its_membership_commits_nothing(protocol: str) -> None:
+def test_a_consumer_that_lost_its_membership_commits_nothing(protocol: str) -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         await fill(world, 3)
         settings: dict[str, Any] = {"group_id": "g", "group_protocol": protocol}
@@ -284,7 +284,7 @@ def test_a_broker_that_is_away_does_not_stop_the_partitions_of_the_others() -> N
 
 @pytest.mark.parametrize("way", ["close", "unsubscribe"])
 @PROTOCOLS
-def test_who_joins_while_another_task_ends_that_is_told_so(protocol: str, way: str) -> None:
+def test_a_poll_that_joins_while_another_task_unsubscribes_is_told_so(protocol: str, way: str) -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         reader = await consumer(world, group_id="g", group_protocol=protocol)
         reader.subscribe(["t"])

@@ -132,7 +132,7 @@ def test_a_poll_that_is_cancelled_in_a_listener_is_taken_up_by_the_next(settings
 
 
 @KINDS
-def test_what_is_not_given_up_after_all_is_read_on(settings: dict[str, Any]) -> None:
+def test_a_partition_that_is_not_given_up_after_all_is_read_on(settings: dict[str, Any]) -> None:
     """The poll that was to give partitions up is cancelled, and who wanted them goes."""
 
     async def scenario(world: World, node: SimulatedNode) -> None:
@@ -161,7 +161,9 @@ def test_what_is_not_given_up_after_all_is_read_on(settings: dict[str, Any]) -> 
     simulated(scenario, partitions=4)
 
 
-def test_what_was_read_while_the_group_rebalanced_is_committed_before_it_is_given_up() -> None:
+def test_records_that_were_read_while_the_group_rebalanced_are_committed_before_their_partition_goes() -> (
+    None
+):
     async def scenario(world: World, node: SimulatedNode) -> None:
         await create_topic(await world.connect(node), "u")
         settings: dict[str, Any] = {
@@ -195,7 +197,7 @@ def test_what_was_read_while_the_group_rebalanced_is_committed_before_it_is_give
 
 
 @PROTOCOLS
-def test_who_unsubscribes_while_a_listener_is_told_of_an_assignment_does_not_join_again(
+def test_a_consumer_that_unsubscribes_in_its_listener_does_not_join_again(
     protocol: str,
 ) -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
@@ -246,7 +248,7 @@ def test_a_listener_can_commit_when_the_consumer_is_closed_and_not_poll(protocol
     simulated(scenario)
 
 
-def test_who_is_replaced_while_its_listener_is_told_of_an_assignment_does_not_join_again() -> None:
+def test_a_static_member_that_is_replaced_while_its_listener_runs_does_not_join_again() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         diary = Stuck()
         first = await consumer(world, "first", group_id="g", group_instance_id="one")
@@ -288,7 +290,7 @@ def test_an_assignment_of_who_was_thrown_out_before_it_polled_is_not_taken() -> 
     simulated(scenario)
 
 
-def test_who_polls_often_does_not_ask_a_coordinator_in_trouble_more_often() -> None:
+def test_frequent_polls_do_not_ask_a_failing_coordinator_more_often() -> None:
     async def scenario(world: World, node: SimulatedNode) -> None:
         reader = await consumer(world, group_id="g")
         reader.subscribe(["t"])

@@ -23,7 +23,7 @@ EACH = 650 if os.environ.get("STRANDLINE_SOAK") else 100
 
 
 @seeds(6)
-def test_whatever_crashes_a_reader_sees_the_newest_value_of_every_key(seed: int) -> None:
+def test_a_reader_sees_the_newest_value_of_every_key_after_any_crash(seed: int) -> None:
     crashes, cleanings = run_histories(seed * EACH, EACH)
     assert crashes > EACH
     assert cleanings > EACH

@@ -202,7 +202,9 @@ def test_the_recovery_point_is_checkpointed_before_segments_are_swapped(
     assert all(safe)
 
 
-def test_without_that_rule_it_would_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_segments_are_swapped_too_early_without_the_checkpoint_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def nothing(*_: object) -> None:
         """The recovery point is left to its own checkpoint, a minute later."""
 

@@ -161,7 +161,7 @@ def test_nothing_acknowledged_is_lost_to_damage_under_load(seed: int) -> None:
 
 
 @seeds(6)
-def test_what_is_damaged_and_nowhere_else_is_an_error_and_the_rest_can_be_read(seed: int) -> None:
+def test_damaged_records_without_another_copy_are_an_error_and_the_rest_can_be_read(seed: int) -> None:
     async def scenario(world: World) -> None:
         node = world.add_node()
         await node.start()
@@ -201,7 +201,7 @@ def partition_data(*, records: bytes = b"", diverging_epoch: EpochEndOffset | No
     )
 
 
-def test_what_cannot_be_read_when_a_follower_goes_back_or_appends_holds_up_one_partition() -> None:
+def test_a_log_that_a_follower_cannot_read_holds_up_one_partition_only() -> None:
     async def scenario(world: World) -> None:
         world.add_cluster()
         await world.start_all()

@@ -23,6 +23,6 @@ async def scenario(world: World) -> None:
 
 
 @seeds(3)
-def test_what_followers_have_before_it_is_synced_is_acknowledged(seed: int) -> None:
+def test_a_write_that_followers_have_before_it_is_synced_does_not_wait_for_its_timeout(seed: int) -> None:
     with World(seed) as world:
         world.run(scenario(world))

@@ -63,5 +63,5 @@ async def refused(world: World) -> None:
 
 
 @seeds(1)
-def test_what_makes_no_sense_is_refused(seed: int) -> None:
+def test_requests_that_make_no_sense_are_refused(seed: int) -> None:
     scenarios.run(refused, seed)

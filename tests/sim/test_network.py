@@ -150,7 +150,7 @@ def test_close_sends_what_was_handed_over_and_abort_does_not() -> None:
         world.run(scenario(world))
 
 
-def test_what_the_operating_system_had_taken_arrives_after_its_process_was_killed() -> None:
+def test_bytes_that_the_operating_system_took_arrive_after_their_process_was_killed() -> None:
     async def scenario(world: World) -> None:
         life = ProcessLife("b")
         pair = Pair(world, life)

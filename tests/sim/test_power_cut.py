@@ -35,7 +35,7 @@ def test_topics_that_were_acknowledged_survive(seed: int) -> None:
 
 
 @seeds(10)
-def test_what_a_clean_stop_left_survives_a_power_cut(seed: int) -> None:
+def test_records_survive_a_power_cut_after_a_clean_stop(seed: int) -> None:
     scenarios.run(scenarios.power_cut_after_clean_stop, seed)
 
 

@@ -85,7 +85,7 @@ def test_registration_that_is_replaced_before_it_counts_is_made_again(seed: int)
 
 
 @seeds(2)
-def test_who_registers_again_is_not_fenced_for_another_interval(seed: int) -> None:
+def test_a_broker_that_registers_again_is_not_fenced_for_another_interval(seed: int) -> None:
     scenarios.run(replaced_later, seed)
 
 

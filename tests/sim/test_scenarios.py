@@ -49,7 +49,7 @@ def test_members_that_get_what_another_still_holds_are_noticed(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("watcher", [Leaders, QuorumSafety, ConsumerGroups])
-def test_what_a_watcher_sees_ends_the_run(
+def test_a_violation_that_a_watcher_sees_ends_the_run(
     watcher: type[Leaders | QuorumSafety | ConsumerGroups], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look(self: object, world: World) -> None:

@@ -197,7 +197,7 @@ def test_a_snapshot_that_takes_long_to_fetch_is_fetched_once(
 
 
 @seeds(1)
-def test_what_is_new_is_in_a_snapshot_after_a_while(seed: int) -> None:
+def test_new_records_are_in_a_snapshot_after_a_while(seed: int) -> None:
     scenarios.run(by_time, seed)
 
 

@@ -50,7 +50,7 @@ def test_closing_a_connection_that_is_being_made_does_not_cancel_who_waits_for_i
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_waiting_for_a_connection_is_cancelled_alone() -> None:
+def test_a_cancelled_waiter_for_a_connection_is_cancelled_alone() -> None:
     async def main() -> None:
         connections = connections_that_take_for_ever()
         first, second = await waiting_for(connections.to(NODE), turns=5)

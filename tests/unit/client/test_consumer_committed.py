@@ -94,14 +94,14 @@ def test_a_stale_epoch_that_stays_is_told_when_time_is_over() -> None:
         commit(coordinator, [CommitIdentity(3, "m")], seconds=0.05)
 
 
-def test_who_is_no_member_has_no_next_epoch_to_wait_for() -> None:
+def test_a_consumer_without_membership_has_no_next_epoch_to_wait_for() -> None:
     coordinator = Coordinator(*[ErrorCode.STALE_MEMBER_EPOCH] * 10)
     with pytest.raises(KafkaError, match="STALE_MEMBER_EPOCH"):
         commit(coordinator, [CommitIdentity()])
     assert len(coordinator.epochs) == 1
 
 
-def test_a_member_that_the_group_has_left_behind_is_not_tried_again() -> None:
+def test_a_commit_of_an_earlier_generation_is_not_tried_again() -> None:
     coordinator = Coordinator(ErrorCode.ILLEGAL_GENERATION)
     with pytest.raises(CommitFailedError, match="moved on"):
         commit(coordinator, [CommitIdentity(3, "m")])
@@ -151,7 +151,7 @@ def test_cancelling_one_asynchronous_commit_leaves_the_others_and_their_order() 
 
 
 @pytest.mark.parametrize("is_joining", [False, True])
-def test_who_is_not_a_member_asks_nobody(is_joining: bool) -> None:
+def test_a_consumer_that_is_no_member_sends_no_commit(is_joining: bool) -> None:
     coordinator = Coordinator()
     with pytest.raises(CommitFailedError, match="REBALANCE_IN_PROGRESS" if is_joining else "moved on"):
         commit(coordinator, [NotAMember(is_joining=is_joining)])

@@ -97,7 +97,7 @@ def test_records_before_the_position_are_left_out() -> None:
 
 
 @given(rows=RECORDS, where=st.floats(0, 1), byte=st.integers(0, 255))
-def test_damage_behind_the_header_is_an_error_or_other_records_but_nothing_else(
+def test_damage_after_the_header_is_an_error_or_other_records_but_nothing_else(
     rows: list,
     where: float,
     byte: int,  # type: ignore[type-arg]
@@ -169,7 +169,7 @@ def test_position_inside_an_aborted_transaction_changes_nothing() -> None:
     assert offsets_seen(LOG, 6, ABORTED) == [9]
 
 
-def test_the_end_is_behind_batches_that_are_not_seen() -> None:
+def test_the_end_is_after_batches_that_are_not_seen() -> None:
     for log in (LOG, LOG + LOG[:20]):
         last = last_header(log)
         assert last is not None

@@ -155,7 +155,7 @@ def test_a_full_buffer_stops_the_fetching() -> None:
     scripted(main, max_partition_fetch_bytes=100)
 
 
-def test_behind_where_the_reader_stops_nothing_is_fetched() -> None:
+def test_nothing_after_the_reader_s_end_is_fetched() -> None:
     async def main(reading: Reading) -> None:
         reading.state.fetch_until = 8
         await reading.asked()
@@ -251,7 +251,7 @@ def test_stale_knowledge_asks_for_metadata_and_raises_nothing(code: ErrorCode) -
     scripted(main)
 
 
-def test_what_is_not_allowed_is_raised() -> None:
+def test_an_authorization_error_is_raised() -> None:
     async def main(reading: Reading) -> None:
         await reading.asked()
         await reading.respond(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -383,7 +383,7 @@ def test_a_position_that_is_not_allowed_is_raised_when_the_others_are_found() ->
     assert subscription.state(TopicPartition("t", 1)).position == 7
 
 
-def test_who_leads_no_more_when_the_connection_is_there_is_not_asked() -> None:
+def test_a_broker_that_leads_no_more_when_the_connection_is_there_is_not_asked() -> None:
     """A follower would respond in its place, with fewer records than the leader has."""
 
     async def main(reading: Reading) -> None:

@@ -167,7 +167,7 @@ def test_records_come_in_order_and_positions_follow() -> None:
     assert (buffer.size, state.position_epoch) == (0, 4)
 
 
-def test_the_position_ends_behind_what_is_not_seen() -> None:
+def test_the_position_ends_after_batches_that_are_not_seen() -> None:
     subscription = assigned(A0)
     state = subscription.state(A0)
     buffer = buffer_of(subscription, chunk(state, range(3), end=9))
@@ -185,7 +185,7 @@ def test_partitions_take_turns() -> None:
 
 
 @pytest.mark.parametrize("way", ["seek", "unassign", "reset"])
-def test_what_was_fetched_for_another_position_is_dropped(way: str) -> None:
+def test_records_that_were_fetched_for_another_position_are_dropped(way: str) -> None:
     subscription = assigned(A0, A1)
     state = subscription.state(A0)
     buffer = buffer_of(subscription, chunk(state, range(4)))
@@ -209,7 +209,7 @@ def test_a_paused_partition_keeps_its_records_for_later() -> None:
 
 
 @pytest.mark.parametrize("as_batches", [False, True])
-def test_nobody_misses_a_turn_behind_a_partition_that_has_nothing_left(as_batches: bool) -> None:
+def test_no_partition_misses_its_turn_after_one_that_has_nothing_left(as_batches: bool) -> None:
     subscription = assigned(A0, A1, B0)
     states = [subscription.state(where) for where in (A0, A1, B0)]
     states[0].is_paused = True

@@ -45,7 +45,7 @@ class TestIncremental:
         altered = alter_broker(configs, ALL_BROKERS, [ConfigAlteration("log.retention.ms", DELETE, "")])
         assert altered == Altered({}, (("log.retention.ms", None),))
 
-    def test_what_stays_the_same_needs_no_record(self) -> None:
+    def test_a_value_that_stays_the_same_needs_no_record(self) -> None:
         configs = with_topic(retention_ms="5")
         changes = [ConfigAlteration("retention.ms", SET, "5"), ConfigAlteration("segment.ms", DELETE, None)]
         assert alter_topic(configs, "t", changes) == Altered({"retention.ms": "5"}, ())
@@ -139,7 +139,7 @@ class TestTopics:
         ("local", "total", "fits"),
         [("5", "5", True), ("6", "5", False), ("-1", "5", False), ("6", "-1", True)],
     )
-    def test_what_stays_on_disk_cannot_outlast_what_is_kept(self, local: str, total: str, fits: bool) -> None:
+    def test_local_retention_cannot_exceed_retention(self, local: str, total: str, fits: bool) -> None:
         given: list[tuple[str, str | None]] = [("remote.storage.enable", "true")]
         given += [("local.retention.ms", local), ("retention.ms", total)]
         altered = create_topic(running(remote_log_storage_system_enable="true"), given)

@@ -7,7 +7,7 @@ from strandline.config import BrokerConfig, InvalidConfig, Listener
 from .settings import ONE_NODE, started
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_a_setting_that_is_missing_has_its_default() -> None:
     config = started()
     assert config.int("num.partitions") == 1
     assert config.text("compression.type") == "producer"
@@ -20,7 +20,7 @@ def test_what_is_not_given_has_its_default() -> None:
     assert config.log_dirs == ("/tmp/kafka-logs",)
 
 
-def test_what_is_given_is_typed_and_remembered_as_it_was_written() -> None:
+def test_a_setting_is_typed_and_remembered_as_it_was_written() -> None:
     config = started(num_partitions=" 3 ", log_dirs="/a, /b", broker_rack="r1")
     assert config.int("num.partitions") == 3
     assert config.log_dirs == ("/a", "/b")
@@ -105,11 +105,11 @@ class TestUnknownKeys:
     def test_a_key_with_a_known_prefix_passes_silently(self, name: str) -> None:
         assert BrokerConfig.from_strings({**ONE_NODE, name: "1"}).warnings == ()
 
-    def test_behind_the_prefix_of_a_listener_an_unknown_key_is_a_warning_too(self) -> None:
+    def test_after_the_prefix_of_a_listener_an_unknown_key_is_a_warning_too(self) -> None:
         (warning,) = BrokerConfig.from_strings({**ONE_NODE, "listener.name.plaintext.x.y": "1"}).warnings
         assert warning.key == "listener.name.plaintext.x.y"
 
-    def test_behind_the_prefix_of_a_listener_a_bad_value_stops_the_node(self) -> None:
+    def test_after_the_prefix_of_a_listener_a_bad_value_stops_the_node(self) -> None:
         name = "listener.name.plaintext.max.connections"
         with pytest.raises(InvalidConfig, match=f"Invalid value x for configuration {name}"):
             BrokerConfig.from_strings({**ONE_NODE, name: "x"})
@@ -231,7 +231,7 @@ class TestChecksBetweenKeys:
         controller = started(process_roles="controller", listeners="CONTROLLER://:9093")
         assert (controller.is_broker, controller.is_controller) == (False, True)
 
-    def test_what_apache_kafka_only_logs_is_a_warning(self) -> None:
+    def test_a_mistake_that_apache_kafka_only_logs_is_a_warning(self) -> None:
         (warning,) = started(broker_heartbeat_interval_ms="8000").warnings
         assert warning.key == "broker.heartbeat.interval.ms"
         (warning,) = started(process_roles="broker", listeners="PLAINTEXT://:1", num_partitions="2").warnings

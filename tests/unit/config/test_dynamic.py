@@ -121,7 +121,7 @@ class TestTopicConfig:
         assert configs.topic("t").segment_bytes == 100
         assert entry(configs, "segment.bytes", "t").value == "2000000"
 
-    def test_what_cannot_be_read_is_passed_over(self) -> None:
+    def test_an_override_that_cannot_be_read_is_passed_over(self) -> None:
         configs = running()
         configs.set_overrides(TOPIC, "t", {"retention.ms": "soon", "from.the.future": "1", "segment.ms": "7"})
         assert (configs.topic("t").retention_ms, configs.topic("t").segment_ms) == (604_800_000, 7)
@@ -183,7 +183,7 @@ class TestDescribeBroker:
         assert (described.value, described.is_sensitive) == (None, True)
         assert described.synonyms == (ConfigSynonym("ssl.key.password", None, STATIC_BROKER_CONFIG),)
 
-    def test_what_nobody_knows_may_be_a_password(self) -> None:
+    def test_an_unknown_key_may_be_a_password(self) -> None:
         described = entry(running(some_plugin_key="x"), "some.plugin.key")
         assert (described.value, described.is_sensitive, described.type_code) == (None, True, 0)
         assert described.is_read_only
@@ -192,7 +192,7 @@ class TestDescribeBroker:
         assert describe_broker(running(), 1, ["log.initial.task.delay.ms"]) == ()
         assert entry(running(log_initial_task_delay_ms=" 5 "), "log.initial.task.delay.ms").value == " 5 "
 
-    def test_what_is_set_for_all_brokers_is_described_alone(self) -> None:
+    def test_settings_for_all_brokers_are_described_alone(self) -> None:
         configs = running(log_retention_ms="1")
         assert describe_broker(configs, None) == ()
         configs.set_overrides(BROKER, ALL_BROKERS, {"log.retention.ms": "2", "num.partitions": "3"})

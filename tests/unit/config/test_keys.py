@@ -83,7 +83,7 @@ def test_a_setting_is_looked_up_under_all_its_names(name: str, expected: tuple[s
     assert synonyms(name) == expected
 
 
-def test_a_key_of_a_listener_is_found_behind_its_prefix() -> None:
+def test_a_key_of_a_listener_is_found_after_its_prefix() -> None:
     assert find_key("listener.name.internal.ssl.key.password") is BROKER_KEYS["ssl.key.password"]
     assert (
         find_key("listener.name.internal.scram-sha-256.sasl.jaas.config") is BROKER_KEYS["sasl.jaas.config"]

@@ -104,7 +104,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(settings=st.dictionaries(TEXTS.filter(bool), TEXTS))
-def test_what_is_written_is_read_again(settings: dict[str, str]) -> None:
+def test_rendered_properties_are_read_again(settings: dict[str, str]) -> None:
     assert pairs(render_properties(settings)) == list(settings.items())
 
 

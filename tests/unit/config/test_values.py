@@ -125,7 +125,7 @@ def test_doubles_are_read_as_java_does(text: str, number: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "inf", "nan", "1__0", "0x10", "d", "1e", "--1", "1 0"])
-def test_what_only_python_takes_for_a_double_is_none(text: str) -> None:
+def test_a_text_that_only_python_takes_for_a_double_is_none(text: str) -> None:
     assert parse_double(text) is None
 
 

@@ -51,7 +51,7 @@ def test_the_three_providers_fill_in_variables_anywhere_in_a_value(secrets: Path
     assert config_with("${env:RACK}").warnings == ()
 
 
-def test_what_is_filled_in_is_checked_and_not_looked_through_again(
+def test_a_filled_in_value_is_checked_and_not_searched_for_variables_again(
     secrets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert rack_of(f"${{file:{secrets}/some.properties:nested}}") == "${env:RACK}"
@@ -108,7 +108,7 @@ def test_only_what_is_allowed_is_read(secrets: Path) -> None:
     assert rack_of(beside, directory_allowed_paths=f"{secrets}/sub") == beside
 
 
-def test_what_cannot_be_looked_up_is_refused_with_the_key_that_asks_for_it(secrets: Path) -> None:
+def test_a_variable_that_cannot_be_looked_up_is_refused_with_the_key_that_has_it(secrets: Path) -> None:
     with pytest.raises(InvalidConfig, match=r"broker\.rack: .*none\.properties cannot be read: No such file"):
         config_with(f"${{file:{secrets}/none.properties:rack}}")
     with pytest.raises(InvalidConfig, match=r"broker\.rack: variables of the environment have no path"):

@@ -13,7 +13,7 @@ import pytest
 from strandline.node.disk import RealDisk
 
 
-def test_parts_are_written_one_behind_the_other_and_read_back(tmp_path: Path) -> None:
+def test_parts_are_written_one_after_the_other_and_read_back(tmp_path: Path) -> None:
     file = RealDisk().open(str(tmp_path / "f"), create=True)
     file.write_at(3, (b"abc", memoryview(b"def"), bytearray(b"g")))
     assert file.read_at(0, 100) == b"\x00\x00\x00abcdefg"

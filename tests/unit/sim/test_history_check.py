@@ -185,13 +185,13 @@ def disorder_in_a_poll() -> History:
         (disorder_in_a_poll, "nonmonotonic-poll"),
     ],
 )
-def test_what_must_never_happen_is_noticed(make: Callable[[], History], verdict: str) -> None:
+def test_each_violation_is_noticed(make: Callable[[], History], verdict: str) -> None:
     with pytest.raises(Violation) as found:
         check(make())
     assert found.value.verdict == verdict
 
 
-def test_what_is_allowed_is_let_pass() -> None:
+def test_allowed_histories_pass() -> None:
     check(good())
     check(transaction(UNKNOWN, 1.0, there=[]))
     check(transaction(UNKNOWN, 1.0, there=[A, B]))

@@ -46,7 +46,7 @@ def one_kill_is_enough(monkeypatch: pytest.MonkeyPatch) -> list[FaultEvent]:
     return [needed]
 
 
-def test_what_replay_prints_can_be_given_back(
+def test_faults_that_replay_prints_can_be_given_back(
     one_kill_is_enough: list[FaultEvent], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     plan, path = shipped()["kills"], tmp_path / "faults.toml"
