@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from strandline.lab.scenario import LabScenario
-from tests.lab import rules
+from tests.lab import field_rules, rules
 from tests.lab.rules import Rule
 
 
@@ -165,6 +165,35 @@ IDEMPOTENCE: Final[dict[str, Rule | Other]] = {
     "three-elections-in-a-row": rules.repeated_batches_are_appended,
 }
 
+FIELD: Final[dict[str, Rule | Other]] = {
+    "aborted-reads": field_rules.aborted_transactions_are_not_told,
+    "circular-reads": rules.open_transactions_are_shown,
+    "late-batch-is-fenced": field_rules.ends_leave_the_epoch,
+    "late-batch-replaces-the-next": field_rules.every_end_raises_the_epoch,
+    "late-end-is-fenced": field_rules.ends_leave_the_epoch,
+    "late-end-tears-the-next-transaction": field_rules.every_end_raises_the_epoch,
+    "producer-starts-again-after-a-lost-end": field_rules.any_epoch_ends_a_transaction,
+    "end-with-an-epoch-of-its-own": field_rules.any_epoch_ends_a_transaction,
+    "last-epoch-is-ended": field_rules.epochs_have_no_end,
+    "last-epoch-is-fenced": field_rules.epochs_have_no_end,
+    "compacted-away-markers": field_rules.reads_end_with_the_segment,
+    "consumer-notices-the-cut-log": field_rules.cut_logs_are_not_noticed,
+    "healthy-cluster": field_rules.uncommitted_offsets_are_zero,
+    "time-lookup-after-deleted-records": field_rules.lookups_find_deleted_records,
+    "time-lookup-while-retention-deletes": field_rules.lookups_before_the_log_find_nothing,
+    "last-in-sync-loses-its-page-cache": rules.any_replica_may_lead,
+    "late-replication-of-the-old-leader": rules.leader_epochs_are_not_looked_at,
+    "offsets-stay-after-leader-changes": field_rules.repeated_batches_are_told_another_offset,
+    "pause-and-kill": rules.repeated_batches_are_appended,
+    "reassigned-while-leaders-die": field_rules.replicas_are_removed_at_once,
+    "watermark-stands-below-min-isr": rules.too_few_in_sync_are_enough,
+    "api-versions-header": field_rules.every_flexible_response_has_tags,
+    "commit-response-is-lost": field_rules.repeated_ends_are_refused,
+    "hostile-frames": field_rules.any_size_is_waited_for,
+    "written-but-timed-out": rules.repeated_batches_are_appended,
+    "written-but-timed-out-not-idempotent": other(producer={"enable.idempotence": "true"}),
+}
+
 MUTANTS: Final[dict[str, Rule | Other]] = {
     **LEADER_FAILURE,
     **PRODUCER_LOSS,
@@ -172,4 +201,5 @@ MUTANTS: Final[dict[str, Rule | Other]] = {
     **REBALANCES,
     **REPLICATION,
     **IDEMPOTENCE,
+    **FIELD,
 }

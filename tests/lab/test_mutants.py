@@ -15,7 +15,7 @@ from strandline.base.errors import KafkaError
 from strandline.lab import base
 from strandline.lab.base import Stuck
 from strandline.lab.run import run_simulated
-from strandline.lab.scenario import load, names
+from strandline.lab.scenario import load
 from tests.lab.mutants import MUTANTS, Other
 
 LONG: Final = pytest.mark.skipif(
@@ -45,7 +45,3 @@ def test_scenario_notices_that_its_rule_is_missing(name: str, monkeypatch: pytes
     except (Stuck, AssertionError, KafkaError) as error:  # a node's own check may be the first to notice
         differences = [str(error)]
     assert differences
-
-
-def test_every_scenario_has_a_mutant() -> None:
-    assert sorted(MUTANTS) == sorted(names())

@@ -8,17 +8,16 @@ from typing import Any, Final
 
 from strandline.base.ids import TopicPartition
 from strandline.base.waiting import within
-from strandline.client.admin.admin import Admin
-from strandline.client.admin.configs import ConfigChange, ConfigResource
-from strandline.client.admin.topics import NewTopic
-from strandline.lab.base import PATIENCE_SECONDS, TOPIC, LabBase, Stuck, listed
+from strandline.lab.admin_words import AdminWords
+from strandline.lab.base import PATIENCE_SECONDS, TOPIC, Stuck, listed
+from strandline.lab.clients import read_log
 from strandline.lab.diaries import ConsumerDiary, ProducerDiary
 from strandline.lab.timeline import STEP
 
 _NAMED_MAX: Final = 6
 
 
-class ClientWords(LabBase):
+class ClientWords(AdminWords):
     async def producer(
         self, name: str = "producer", settings: Mapping[str, str] | None = None
     ) -> ProducerDiary:
@@ -140,6 +139,17 @@ class ClientWords(LabBase):
         await self.send(count, name=name)
         await (self.commit_transaction if commits else self.abort_transaction)(name)
 
+    async def read_log(self) -> list[tuple[int, int]]:
+        """Offset and number of each committed record of the partition, as a reader of its own sees them now."""
+        settings = {"bootstrap.servers": self.stage.bootstrap}
+        return await read_log(settings, self.stage.client_world("reader"), TopicPartition(TOPIC, 0))
+
+    async def count_moved_records(self, name: str = "producer") -> int:
+        """How many acknowledged records are at another offset than the producer was told."""
+        found = {number: offset for offset, number in await self.read_log()}
+        told = self.producers[name].offsets
+        return sum(found.get(number) != offset for number, offset in told.items())
+
     def count_seen(self, name: str = "consumer") -> int:
         return len(self.consumers[name].seen)
 
@@ -173,40 +183,3 @@ class ClientWords(LabBase):
             await consumer.close()
         if self._admin is not None:
             await self._admin.close()
-
-    async def committed(self, group: str = "group") -> int:
-        """The records that the group has committed, in all partitions."""
-        offsets = await (await self.admin()).list_group_offsets(group)
-        return sum(each.offset for each in offsets.values())
-
-    # Administration
-
-    async def admin(self) -> Admin:
-        """The admin client, which is started when it is first asked for."""
-        if self._admin is None:
-            settings = {"bootstrap.servers": self.stage.bootstrap}
-            self._admin = Admin(settings, world=self.stage.client_world("administrator"))
-            await self._admin.start()
-        return self._admin
-
-    async def create_topic(self, name: str, partitions: int, brokers: tuple[int, ...]) -> None:
-        """Creates a topic all partitions of which have these replicas, the first of which leads."""
-        self._say(STEP, f"topic {name} is created, with {partitions} partitions on {listed(brokers)}")
-        assignment = dict.fromkeys(range(partitions), brokers)
-        await (await self.admin()).create_topics([NewTopic(name=name, assignment=assignment)])
-
-    async def set_topic(self, settings: Mapping[str, str]) -> None:
-        """Changes settings of the topic."""
-        given = listed(f"{key}={value}" for key, value in settings.items())
-        self._say(STEP, f"the topic gets {given}")
-        changes = [ConfigChange(key, value) for key, value in settings.items()]
-        await (await self.admin()).alter_configs({ConfigResource.topic(TOPIC): changes})
-
-    async def elect_preferred(self) -> None:
-        """The administrator has the preferred replica lead."""
-        self._say(STEP, "the preferred leader is elected")
-        await (await self.admin()).elect_leaders([TopicPartition(TOPIC, 0)])
-
-    async def delete_records(self, before: int) -> None:
-        self._say(STEP, f"records before offset {before} are deleted")
-        await (await self.admin()).delete_records({TopicPartition(TOPIC, 0): before})

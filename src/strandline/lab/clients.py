@@ -58,6 +58,8 @@ class LabProducer(ProducerDiary):
 
     def _completed(self, number: int, promise: RecordPromise) -> None:
         error = promise.unobserved_exception()
+        if error is None:
+            self.offsets[number] = promise.result().offset
         self._ended(number, None if error is None else error.name)
 
     async def close(self) -> None:
@@ -128,11 +130,18 @@ class LabConsumer(ConsumerDiary, RebalanceListener):
 
 async def read_whole(settings: Mapping[str, str], world: ClientWorld, partition: TopicPartition) -> list[int]:
     """The numbers of all committed records of the partition, in the order of the log."""
+    return [number for _, number in await read_log(settings, world, partition)]
+
+
+async def read_log(
+    settings: Mapping[str, str], world: ClientWorld, partition: TopicPartition
+) -> list[tuple[int, int]]:
+    """Offset and number of all committed records of the partition, in the order of the log."""
     given = {"isolation.level": "read_committed", "auto.offset.reset": "earliest", **settings}
-    numbers: list[int] = []
+    found: list[tuple[int, int]] = []
     async with Consumer(given, world=world) as consumer:
         consumer.assign([partition])
         end = (await consumer.end_offsets([partition]))[partition]
         while await consumer.position(partition) < end:
-            numbers += [int(record.value) for record in await consumer.poll(_POLL_SECONDS)]
-    return numbers
+            found += [(record.offset, int(record.value)) for record in await consumer.poll(_POLL_SECONDS)]
+    return found

@@ -58,6 +58,11 @@ class ClusterWords(LabBase):
         self._say(STEP, f"responses of {self._named(node)} do not reach the {client} any more")
         self.stage.cut_one_way(node, client)
 
+    def cut_one_way(self, source: int, target: int) -> None:
+        """Messages of one node to another do not arrive until the link works again; it hears the other."""
+        self._say(STEP, f"what {self._named(source)} sends to {target} does not arrive")
+        self.stage.cut_one_way(source, target)
+
     def isolate(self, node: int) -> None:
         """The node reaches no other node; clients still reach it."""
         self._say(STEP, f"{self._named(node)} is cut off from all other nodes")

@@ -28,6 +28,9 @@ class ProducerDiary(ABC):
         self.acknowledged: list[int] = []
         self.aborted: list[int] = []
         self.failed: dict[int, str] = {}
+        self.offsets: dict[
+            int, int
+        ] = {}  # that it was told, by the records' numbers; only Strandline's client has them
         self._in_transaction: list[int] | None = None
 
     @abstractmethod

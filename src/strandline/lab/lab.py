@@ -20,11 +20,12 @@ from strandline.lab.base import TOPIC
 from strandline.lab.client_words import ClientWords
 from strandline.lab.clients import read_whole
 from strandline.lab.cluster_words import ClusterWords
+from strandline.lab.fault_words import FaultWords
 from strandline.lab.outcome import Outcome, judge
 from strandline.lab.raw_words import RawWords
 
 
-class Lab(ClientWords, ClusterWords, RawWords):
+class Lab(ClientWords, ClusterWords, FaultWords, RawWords):
     async def run(self) -> Outcome:
         """Plays the scenario from an empty cluster to its outcome."""
         scenario, stage = self.scenario, self.stage

@@ -67,8 +67,10 @@ class RawProducer(ProducerDiary):
     ) -> None:
         super().__init__(name, {}, topic, 1, on_result)
         self.client = client
-        self._transactional_id = transactional_id
+        self.transactional_id = transactional_id
         self.version = version  # of transactions
+        self.has_keys = False
+        self.record_bytes = 0  # to which values are filled up
         self.producer_id, self.epoch, self.sequence = -1, -1, 0
 
     async def start(self) -> None:
@@ -91,14 +93,14 @@ class RawProducer(ProducerDiary):
 
     async def find_coordinator(self) -> str:
         """FindCoordinator, which creates the topic of transactions where there is none yet."""
-        request = FindCoordinatorRequest(key_type=1, coordinator_keys=(self._transactional_id or "",))
+        request = FindCoordinatorRequest(key_type=1, coordinator_keys=(self.transactional_id or "",))
         response = await self.client.request(request, FindCoordinatorResponse, version=4)
         return said(response.coordinators[0].error_code)
 
     async def init(self, *, knows_itself: bool = False) -> str:
         """InitProducerId; with `knows_itself` it says which producer id and epoch it has (KIP-360)."""
         request = InitProducerIdRequest(
-            transactional_id=self._transactional_id,
+            transactional_id=self.transactional_id,
             transaction_timeout_ms=_TIMEOUT_MS,
             producer_id=self.producer_id if knows_itself else -1,
             producer_epoch=self.epoch if knows_itself else -1,
@@ -114,7 +116,7 @@ class RawProducer(ProducerDiary):
     async def add_partition(self) -> str:
         """AddPartitionsToTxn, which producers of transaction version 1 send before they write."""
         request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self._transactional_id or "",
+            v3_and_below_transactional_id=self.transactional_id or "",
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=(AddPartitionsToTxnTopic(name=self._topic, partitions=(0,)),),
@@ -125,9 +127,10 @@ class RawProducer(ProducerDiary):
 
     def batch(self, numbers: list[int], *, sequence: int | None = None) -> ProduceRequest:
         """The request that writes these records, as the producer is now; it may be sent later."""
-        is_transactional = self._transactional_id is not None
+        is_transactional = self.transactional_id is not None
+        now_ms = EPOCH_MS + int(asyncio.get_running_loop().time() * 1000)
         data = build_batch(
-            [Record(place, EPOCH_MS, None, b"%d" % number) for place, number in enumerate(numbers)],
+            [self._record(place, now_ms, b"%d" % number) for place, number in enumerate(numbers)],
             attributes=TRANSACTIONAL_FLAG if is_transactional else 0,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
@@ -135,11 +138,14 @@ class RawProducer(ProducerDiary):
         )
         partition = PartitionProduceData(index=0, records=data)
         return ProduceRequest(
-            transactional_id=self._transactional_id,
+            transactional_id=self.transactional_id,
             acks=-1,
             timeout_ms=_TIMEOUT_MS,
             topic_data=(TopicProduceData(name=self._topic, partition_data=(partition,)),),
         )
+
+    def _record(self, place: int, now_ms: int, number: bytes) -> Record:
+        return Record(place, now_ms, number if self.has_keys else None, number.ljust(self.record_bytes))
 
     async def deliver(self, request: ProduceRequest, client: WireClient | None = None) -> str:
         """Sends a batch, on another connection if one is given. Returns the error, or "written"."""
@@ -161,9 +167,9 @@ class RawProducer(ProducerDiary):
 
     def ending(self, *, commits: bool) -> EndTxnRequest:
         """The request that ends the transaction, as the producer is now; it may be sent later."""
-        assert self._transactional_id is not None
+        assert self.transactional_id is not None
         return EndTxnRequest(
-            transactional_id=self._transactional_id,
+            transactional_id=self.transactional_id,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             committed=commits,
@@ -181,13 +187,19 @@ class RawProducer(ProducerDiary):
         return await self.deliver_ending(self.ending(commits=commits))
 
 
-async def fetch(client: WireClient, topic: str, offset: int, leader_epoch: int) -> PartitionData:
-    """The response to one Fetch of a consumer that believes in this leader epoch."""
+async def fetch(
+    client: WireClient, topic: str, offset: int, leader_epoch: int, *, replica: int = -1
+) -> PartitionData:
+    """The response to one Fetch of a consumer, or of a replica, that believes in this leader epoch."""
     where = FetchPartition(
         partition=0, current_leader_epoch=leader_epoch, fetch_offset=offset, partition_max_bytes=1 << 20
     )
     request = FetchRequest(
-        max_wait_ms=0, min_bytes=0, session_epoch=-1, topics=(FetchTopic(topic=topic, partitions=(where,)),)
+        replica_id=replica,
+        max_wait_ms=0,
+        min_bytes=0,
+        session_epoch=-1,
+        topics=(FetchTopic(topic=topic, partitions=(where,)),),
     )
     response = await client.request(request, FetchResponse, version=_FETCH_BY_NAME)
     return response.responses[0].partitions[0]

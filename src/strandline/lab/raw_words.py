@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strandline.lab.base import TOPIC, LabBase
 from strandline.lab.raw import RawProducer
+from strandline.lab.raw_frames import RawFrames
 from strandline.lab.timeline import STEP
 from strandline.sim.wire_client import WireClient
 
@@ -25,6 +26,17 @@ class RawWords(LabBase):
         told = await made.init()
         self._say(STEP, f"{name} has producer id {made.producer_id}, epoch {made.epoch} ({told})")
         return made
+
+    def use_up_epochs(self, producer: RawProducer, epoch: int) -> None:
+        """The producer has begun and ended so many times: it has this epoch now."""
+        self._say(STEP, f"{producer.name} has used up its epochs: it has {epoch} now")
+        assert producer.transactional_id is not None
+        self.simulated.set_epoch(producer.transactional_id, epoch)
+        producer.epoch, producer.sequence = epoch, 0
+
+    async def connect_frames(self, node: int = 1, name: str = "raw") -> RawFrames:
+        """A connection to a broker, for bytes that no encoder would write."""
+        return await self.simulated.connect_frames(node, name)
 
     def next_numbers(self, count: int) -> list[int]:
         """The numbers of the next records."""

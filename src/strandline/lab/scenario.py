@@ -67,7 +67,7 @@ def _is_shared(value: object) -> bool:
 
 
 # The packages of `scenarios`, in the order in which they are listed.
-GROUPS: Final = ("leader_failure", "producer_loss", "architecture", "replication", "idempotence")
+GROUPS: Final = ("leader_failure", "producer_loss", "architecture", "replication", "idempotence", "field")
 
 
 def names() -> list[str]:

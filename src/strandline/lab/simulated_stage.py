@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
+from strandline.broker.broker import Broker
 from strandline.client.world import ClientWorld
 from strandline.lab.clients import LabConsumer, LabProducer
+from strandline.lab.raw_frames import RawFrames
 from strandline.lab.scenario import LabScenario
 from strandline.lab.stage import NOBODY, cluster_settings, rack_of
 from strandline.lab.timeline import PartitionView, ReplicaView, partition_view, replica_view
 from strandline.node.faults.observation import fenced_brokers, leads_quorum, partition_state, replica_state
+from strandline.node.faults.requests import RequestFaults
+from strandline.node.faults.rule import parse_rule
 from strandline.sim.checks.log import log_of
 from strandline.sim.clock import SimulatedClock
 from strandline.sim.random import SimulatedRandom
 from strandline.sim.wire_client import WireClient
 from strandline.sim.workers import SimulatedWorkers
 from strandline.sim.world import CONTROLLER_PORT, DATA, PORT, SimulatedNode, World, host_name
+from strandline.wire.record_batch import headers_in
 
 FIRST_CONTROLLER: Final = 101
 _WATCH_SECONDS: Final = 0.01
@@ -28,6 +34,7 @@ class SimulatedStage:
     def __init__(self, scenario: LabScenario) -> None:
         self.world = World(scenario.seed)
         self._states: dict[tuple[str, int], tuple[object, list[ReplicaView], PartitionView]] = {}
+        self._faults: dict[Broker, RequestFaults] = {}
         self._replica_states: dict[tuple[int, str, int], tuple[object, ReplicaView]] = {}
         controllers = range(FIRST_CONTROLLER, FIRST_CONTROLLER + scenario.controllers)
         voters = ",".join(f"{node}@{host_name(node)}:{CONTROLLER_PORT}" for node in controllers)
@@ -137,6 +144,19 @@ class SimulatedStage:
     def heal(self) -> None:
         self.world.network.heal()
 
+    def control(self, node: int, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Sets, releases or describes a fault in requests; another life of the node has none."""
+        broker = self.brokers[node].broker
+        faults = self._faults.get(broker)
+        if faults is None:
+            faults = self._faults[broker] = RequestFaults(broker.dispatch, broker.services)
+        match command["do"]:
+            case "set":
+                return faults.add(parse_rule(command["fault"])).status()
+            case "release":
+                faults.release(command["id"])
+        return faults.find(command["id"]).status()
+
     def fenced(self) -> tuple[int, ...]:
         """The brokers that the controller has fenced."""
         controller = self._controller()
@@ -183,11 +203,27 @@ class SimulatedStage:
             if node.is_running and node.disk.exists(directory)
         }
 
+    def count_markers(self, broker: int, topic: str, partition: int) -> int:
+        """How many markers of transactions the broker's log still has."""
+        return sum(header.is_control for _, header in headers_in(self.copies(topic, partition)[broker]))
+
     def last_sequence(self, broker: int, topic: str, partition: int) -> int:
         """The last sequence number of the newest producer that the broker's replica knows; -1 if it knows of none."""
         replica = self.brokers[broker].broker.replicas.get(topic, partition)
         entries = [] if replica is None else replica.producers.entries()
         return entries[-1].last_sequence if entries else -1
+
+    def set_epoch(self, transactional_id: str, epoch: int) -> None:
+        """The coordinator takes the transactional id for one that has used up so many epochs."""
+        for node in self.brokers.values():
+            for runtime in node.broker.transactions.shards():
+                known = runtime.shard.transactions.get(transactional_id)
+                if known is not None:
+                    runtime.shard.apply(replace(known, epoch=epoch), runtime.now())
+
+    async def connect_frames(self, node: int, name: str) -> RawFrames:
+        """A connection from a host of its own, for bytes that no encoder would write."""
+        return await RawFrames.connect(self.world.network.host(name), host_name(node), PORT)
 
     async def connect(self, node: int, name: str) -> WireClient:
         """A connection from a host of its own, for requests that no client would send."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from strandline.client.world import ClientWorld
 from strandline.lab.timeline import PartitionView
@@ -68,6 +68,11 @@ class LabStage(Protocol):
     def cut(self, one: str | int, other: str | int) -> None: ...
     def cut_one_way(self, source: str | int, target: str | int) -> None: ...
     def heal(self) -> None: ...
+
+    # Requests
+    def control(self, node: int, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Carries out a command of `node/faults/control.py` that sets, releases or describes a fault in requests."""
+        ...
 
     # State
     def fenced(self) -> tuple[int, ...]: ...

@@ -164,6 +164,10 @@ class RealStage:
         self._cut.clear()
         self._cluster.heal()
 
+    def control(self, node: int, command: Mapping[str, Any]) -> dict[str, Any]:
+        """Sets, releases or describes a fault in requests, over the node's pipe."""
+        return self._cluster.node(node).control(command)
+
     def _check_paused(self, *nodes: str | int) -> None:
         paused = sorted(self._paused & set(nodes))
         if paused:

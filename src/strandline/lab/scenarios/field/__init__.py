@@ -1,0 +1,1 @@
+"""Scenarios of bugs that were found in brokers and clients of this kind."""

@@ -1,0 +1,1 @@
+"""Scenarios of leaders that change while something else happens."""

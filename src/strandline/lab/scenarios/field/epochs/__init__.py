@@ -1,0 +1,1 @@
+"""Scenarios of producer epochs at their end, and of epochs that a client makes up."""

@@ -1,0 +1,1 @@
+"""Scenarios of offsets: by time, after a compaction, in a healthy cluster."""

@@ -1,0 +1,1 @@
+"""Scenarios of requests and responses: hostile, lost, or applied in spite of an error."""

@@ -1,0 +1,1 @@
+"""Scenarios of transactions that requests of others, or late ones, reach into."""
