@@ -1,4 +1,4 @@
-"""Every scenario of the failure lab has a mutant, and no timeout that is shorter than Kafka's unless that is its lesson."""
+"""Every scenario of the failure lab has a mutant, and Kafka's timeouts unless a shorter one is its lesson."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ SHORTER_ON_PURPOSE = {
     ("time-lookup-while-retention-deletes", "segment.ms"),
     ("idempotent", "linger.ms"),
 }
+KNOWN: dict[str, ConfigKey] = {
+    **BROKER_KEYS,
+    **TOPIC_KEYS,
+    **{key.name: key for key in (*PRODUCER_KEYS, *CONSUMER_KEYS)},
+}
 
 
 def shorter_than_default(scenario: LabScenario) -> list[str]:
-    known: dict[str, ConfigKey] = {}
-    for keys in (BROKER_KEYS, TOPIC_KEYS, PRODUCER_KEYS, CONSUMER_KEYS):
-        known |= keys
     return [
         name
         for name, value in scenario.settings.items()
         if name.endswith(".ms")
-        and isinstance(default := known[name].default, int)
+        and isinstance(default := KNOWN[name].default, int)
         and 0 <= int(value) < default
     ]
 
