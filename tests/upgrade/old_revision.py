@@ -6,6 +6,7 @@ to remove), and its commands find it by PYTHONPATH.
 
 from __future__ import annotations
 
+import compileall
 import os
 import subprocess
 import tarfile
@@ -41,6 +42,8 @@ def _unpack(revision: str, place: Path) -> None:
         )
     with tarfile.open(fileobj=BytesIO(packed.stdout)) as tar:
         tar.extractall(place, filter="data")
+    # Spark gives a Python process 10 s to start, and several of them start at once.
+    compileall.compile_dir(place, quiet=1)
 
 
 def old_command(*arguments: str, revision: str = V0_1_0) -> AbstractContextManager[Command]:
