@@ -24,6 +24,17 @@ _ROOM_BYTES = 192 * 1024 * 1024
 
 def facts(directory: Path, java: Path) -> dict[str, str | int | float]:
     """What a reader needs to judge the figures; no names of hosts or places."""
+    return {
+        **plain_facts(directory),
+        "librdkafka": confluent_kafka.libversion()[0],
+        "confluent_kafka": version("confluent-kafka"),
+        "java": _java_version(java),
+        "kafka": KAFKA_VERSION,
+    }
+
+
+def plain_facts(directory: Path) -> dict[str, str | int | float]:
+    """The same for a run of Strandline alone."""
     memory = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     return {
         "cpu": _cpu_model(),
@@ -34,10 +45,6 @@ def facts(directory: Path, java: Path) -> dict[str, str | int | float]:
         "virtual": "hypervisor" in _cpu_flags(),
         "python": platform.python_version(),
         "uvloop": version("uvloop"),
-        "librdkafka": confluent_kafka.libversion()[0],
-        "confluent_kafka": version("confluent-kafka"),
-        "java": _java_version(java),
-        "kafka": KAFKA_VERSION,
     }
 
 
