@@ -29,11 +29,13 @@ from strandline.controller import brokers
 from strandline.node.disk import RealDisk
 from strandline.storage.log import Log
 from strandline.testing import running_broker
-from tests.batches import NOW_MS, batch
+from tests.batches import batch
+from tests.record_times import recent_ms
 from tests.unit.controller.plans import Cluster, topic
 from tests.unit.storage.logs import Store, append
 
 FILE = "complexity.json"
+NOW_MS = recent_ms()
 SIZES = (1, 10, 100, 1000)
 STEPS = 2000  # of what takes microseconds
 REBALANCES = 5

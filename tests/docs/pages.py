@@ -18,11 +18,10 @@ PROVED_ELSEWHERE = {
     "docs/guides/command-line.md": "tests/system/cli/tour.py",
     "docs/guides/lab.md": "tests/lab/test_commands.py",
     "docs/guides/serializers.md": "tests/serde/test_guide.py",
-    "docs/guides/spark.md": "tests/spark/test_example.py",
     "docs/operating/listener-sasl-plaintext.md": "tests/security/test_listener_pages.py",
     "docs/operating/listener-sasl-ssl.md": "tests/security/test_listener_pages.py",
     "docs/operating/listener-ssl.md": "tests/security/test_listener_pages.py",
 }
 # Pages whose code needs a Spark session, which tests/spark shares.
-ON_SPARK: set[str] = set()
+ON_SPARK = {"docs/guides/spark.md"}
 RUN_HERE = [page for page in PAGES if page not in PROVED_ELSEWHERE and page not in ON_SPARK]

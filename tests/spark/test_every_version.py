@@ -1,4 +1,4 @@
-"""What works with every PySpark from 4.0 on, and what those before 4.2 refuse: the table of docs/guides/spark.md.
+"""The table of docs/guides/spark-reference.md: features of every PySpark from 4.0 on, and those that need 4.2.
 
 `test_other_versions` runs this with each of them. In `make test` more of it is tested with one of them.
 """

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-# The newest of each line, beside 4.3.0 of the constraints; docs/guides/spark.md has their table.
+# The newest of each line, beside 4.3.0 of the constraints; docs/guides/spark-reference.md has their table.
 VERSIONS = ("4.0.5", "4.1.4", "4.2.1")
 # What is tested with every version, and what needs the limits of micro-batches that 4.2 has brought.
 EVERY = (

@@ -79,7 +79,7 @@ def test_the_format_is_found_as_people_start_python(start: str) -> None:
 
 def test_without_a_line_of_ours_spark_says_what_the_guide_shows() -> None:
     ran = run(textwrap.dedent(BARE) + READ.format(bootstrap="localhost:1"), "/usr/bin:/bin")
-    shown = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: strandline."
+    shown = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: strandline"
     assert shown in ran.stderr
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "spark-troubleshooting.md"
     assert shown in guide.read_text()

@@ -19,7 +19,6 @@ SUFFIXES = {".go", ".java", ".js", ".py", ".yaml", ".yml"}
 # Files that may have literal times, and why retention cannot delete their records.
 ALLOWED = {
     "bench/avro_values.py": "the time is a field of the value; the record has the producer's own time",
-    "bench/complexity.py": "the records are in logs without a broker, which nothing deletes",
 }
 
 ADVICE = "take tests.record_times.recent_ms(), or create the topic with retention.ms=-1 and list the file in ALLOWED"
