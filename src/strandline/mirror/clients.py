@@ -43,6 +43,12 @@ class FlowClients:
     def transactional_id(self) -> str:
         return f"{self._flow.group_id}-{self._instance}"
 
+    @property
+    def session_timeout_seconds(self) -> float:
+        """How long a process that has ended is still a member of the flow's group."""
+        own = self._flow.target.of("consumer")
+        return int(own.get("session.timeout.ms", _SESSION_TIMEOUT_MS)) / 1000
+
     def admin(self, cluster: ClusterSettings) -> Admin:
         return Admin(self._settings(cluster, "admin", {}), world=self._world)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,13 +71,14 @@ def call(options: argparse.Namespace) -> int:
         if options.json:
             print(json.dumps(asdict(proof)))
         else:
-            print("\n".join(_lines(proof, is_dry_run=options.dry_run)))
+            is_heartbeats = flow.policy.is_heartbeats_topic
+            print("\n".join(_lines(proof, is_heartbeats, is_dry_run=options.dry_run)))
         return DONE
 
     return run_async(work)
 
 
-def _lines(proof: FailoverProof, *, is_dry_run: bool) -> list[str]:
+def _lines(proof: FailoverProof, is_heartbeats: Callable[[str], bool], *, is_dry_run: bool) -> list[str]:
     lines = [
         f"{proof.flow}: what would be done" if is_dry_run else f"{proof.flow} has failed over and is paused"
     ]
@@ -85,6 +87,7 @@ def _lines(proof: FailoverProof, *, is_dry_run: bool) -> list[str]:
         f"  {each.target_topic}-{each.partition}: everything before offset {each.copied_to} of "
         f"{each.source_topic}-{each.partition}, nothing after it; its end is {each.target_end}"
         for each in proof.partitions
+        if not is_heartbeats(each.source_topic)
     ]
     if proof.offsets_are_from == "source":
         lines.append("groups, with the offsets that the source has now:")

@@ -8,6 +8,7 @@ import logging
 import signal
 import socket
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
 from strandline.base.numbers import natural
@@ -74,9 +75,23 @@ def call(options: argparse.Namespace) -> int:
         return USAGE
 
 
+class _Repeated:
+    """Drops lines that were told less than half a minute ago: a flow has several clients, and each of them tells that
+    a broker cannot be reached."""
+
+    def __init__(self) -> None:
+        from strandline.client.log_limits import RareLines
+
+        self._lines = RareLines(time.monotonic)
+
+    def is_due(self, record: logging.LogRecord) -> bool:
+        return record.levelno < logging.WARNING or self._lines.is_due(record.getMessage())
+
+
 def _configure_logging(is_quiet: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.addFilter(_Repeated().is_due)
     logging.getLogger("strandline").addHandler(handler)
     logging.getLogger("strandline").setLevel(logging.WARNING)
     logging.getLogger("strandline.mirror").setLevel(logging.WARNING if is_quiet else logging.INFO)

@@ -14,9 +14,11 @@ Every copy is exactly once and goes on where it stopped, if failback is called a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from typing import Final
 
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
@@ -40,6 +42,9 @@ from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
 
 _INSTANCE = "failback"
+# How much longer than its session timeout a process that has ended may be a member.
+_SESSION_MARGIN_SECONDS: Final = 2.0
+_MEMBERS_PAUSE_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,12 +104,15 @@ async def fail_back(control: MirrorControl, partitions: list[FailbackPartition])
 
 
 async def _check_stopped(control: MirrorControl) -> None:
-    """Raises if a process of the flow still runs: it would not see that its progress moves."""
-    group_id = control.flow.group_id
-    members = (await control.target.describe_groups([group_id]))[group_id].members
-    if members:
-        names = ", ".join(f"{each.instance_id} at {each.host}" for each in members)
-        raise MirrorConfigError(f"stop the processes of {control.flow.name} first: {names}")
+    """Raises if a process of the flow still runs: it would not see that its progress moves. One that has ended is a
+    member until its session times out, and is waited for."""
+    group_id, clock = control.flow.group_id, control.world.clock
+    deadline = clock.monotonic() + control.clients.session_timeout_seconds + _SESSION_MARGIN_SECONDS
+    while members := (await control.target.describe_groups([group_id]))[group_id].members:
+        if clock.monotonic() > deadline:
+            names = ", ".join(f"{each.instance_id} at {each.host}" for each in members)
+            raise MirrorConfigError(f"stop the processes of {control.flow.name} first: {names}")
+        await asyncio.sleep(_MEMBERS_PAUSE_SECONDS)
 
 
 def _inverted(
