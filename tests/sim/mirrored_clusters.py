@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from strandline.base.ids import TopicPartition
@@ -49,9 +50,13 @@ class Clusters:
     def is_running(self, instance: str) -> bool:
         return instance in self._running
 
-    def start_mirror(self, instance: str = "one") -> None:
+    def start_mirror(self, instance: str = "one", host: str | None = None) -> None:
+        """Starts a process of the mirror, on a host of its own if that is named."""
         self._clients += 1
-        mirror = Mirror(self.settings, instance, client_world(self.world, f"mirror {self._clients}"))
+        world = client_world(self.world, f"mirror {self._clients}")
+        if host is not None:
+            world = replace(world, network=self.world.network.host(host))
+        mirror = Mirror(self.settings, instance, world)
         self._running[instance] = mirror, self.world.start_task(mirror.run())
 
     async def kill_mirror(self, instance: str = "one") -> None:
