@@ -181,6 +181,7 @@ FIELD: Final[dict[str, Rule | Other]] = {
     "healthy-cluster": field_rules.uncommitted_offsets_are_zero,
     "time-lookup-after-deleted-records": field_rules.lookups_find_deleted_records,
     "time-lookup-while-retention-deletes": field_rules.lookups_before_the_log_find_nothing,
+    "topic-is-recreated": field_rules.recreated_topics_keep_their_epochs,
     "last-in-sync-loses-its-page-cache": rules.any_replica_may_lead,
     "late-replication-of-the-old-leader": rules.leader_epochs_are_not_looked_at,
     "offsets-stay-after-leader-changes": field_rules.repeated_batches_are_told_another_offset,

@@ -1,12 +1,10 @@
 """Each scenario of the lab ends as it says, and its timeline is the one that was reviewed.
 
-`pytest tests/lab --rewrite-traces "the reason"` writes the traces again; the change is reviewed as a diff. `make test`
-plays a spread of scenarios, `make soak` and `--rewrite-traces` all.
+`pytest tests/lab --rewrite-traces "the reason"` writes the traces again; the change is reviewed as a diff.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -15,17 +13,9 @@ from strandline.lab.run import run_simulated
 from strandline.lab.scenario import load, names
 
 TRACES = Path(__file__).parent / "traces"
-IS_SOAK = os.environ.get("STRANDLINE_SOAK") == "1"
-# One of so many is played in `make test`, others of each group than a test of pages or commands plays.
-SPREAD = 3
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "name" in metafunc.fixturenames:
-        is_all = IS_SOAK or metafunc.config.getoption("--rewrite-traces", None)
-        metafunc.parametrize("name", names()[:: 1 if is_all else SPREAD])
-
-
+@pytest.mark.parametrize("name", names())
 def test_outcome_is_the_expected_one_and_the_timeline_the_reviewed_one(
     name: str, request: pytest.FixtureRequest
 ) -> None:

@@ -219,7 +219,7 @@ class Consumer:
         position = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
         if position.offset < 0:
             raise IllegalStateError(None, f"offset {position.offset} is negative")
-        self._subscription.set_position(state, position.offset, position.leader_epoch)
+        self._subscription.seek(state, position.offset, position.leader_epoch)
         self._unread.keep_only(lambda where: where != state.topic_partition)
         self._wake()
 

@@ -13,6 +13,7 @@ Rules:
    again after a pause, an offset out of range requests a reset, and the next poll raises any other.
 6. If the application has said where it stops reading a partition (`fetch_until`), a request is for about as many bytes
    as lie before that offset, judged by earlier responses.
+7. A topic that was deleted and created again is another topic: its positions are reset before it is read.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ class Fetcher:
                 continue
             if is_all_full or self._buffer.size_of(where) >= max(1, self._partition_bytes_max):
                 has_full.add(node)
-            elif self._has_current_leader_epoch(state):
+            elif self._is_same_topic(state) and self._has_current_leader_epoch(state):
                 by_node.setdefault(node, {})[where] = _PartitionFetch(state)
         loop = asyncio.get_running_loop()
         for node, fetches in by_node.items():
@@ -200,6 +201,21 @@ class Fetcher:
             state.preferred_replica = -1
         leader = metadata.leader(state.topic_partition)
         return None if leader is None else leader.node_id
+
+    def _is_same_topic(self, state: TopicPartitionState) -> bool:
+        """Returns False if the topic was created again: the position says nothing about the new one (rule 7)."""
+        topic = self._cluster.metadata.topics.get(state.topic_partition.topic)
+        if topic is None or topic.topic_id == ZERO_UUID:
+            return True
+        if state.topic_id in (topic.topic_id, ZERO_UUID):
+            state.topic_id = topic.topic_id
+            return True
+        logger.info(
+            "topic %s was created again: the position of %s is reset", topic.name, state.topic_partition
+        )
+        self._subscription.request_reset(state, None)
+        self._wake()
+        return False
 
     def _has_current_leader_epoch(self, state: TopicPartitionState) -> bool:
         """Returns True if the leader is the one that the position was last read from or validated against (rule 4 of

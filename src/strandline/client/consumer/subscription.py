@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import Any, Final, NamedTuple
 
-from strandline.base.ids import TopicPartition
+from strandline.base.ids import ZERO_UUID, TopicPartition
 from strandline.client.errors import IllegalStateError
 
 NO_EPOCH: Final = -1
@@ -72,6 +72,7 @@ class TopicPartitionState:
         "reset_to",
         "retry_at",
         "status",
+        "topic_id",
         "topic_partition",
         "version",
     )
@@ -82,6 +83,7 @@ class TopicPartitionState:
         self.position = UNKNOWN_OFFSET
         self.position_epoch = NO_EPOCH  # of the last record before the position
         self.leader_epoch = NO_EPOCH  # of the leader against whose log the position was last validated
+        self.topic_id: bytes = ZERO_UUID  # of the topic that the position is in, once it was fetched from
         self.fetch_offset = UNKNOWN_OFFSET
         self.fetch_until: int | None = None  # where the application stops reading, if it has said so
         self.status = PositionStatus.INITIALIZING
@@ -225,10 +227,16 @@ class SubscriptionState:
         state.reset_to = None
         state.retry_at = 0.0
 
+    def seek(self, state: TopicPartitionState, offset: int, epoch: int) -> None:
+        """Reads from an offset that the application has chosen, in the topic as it is now."""
+        state.topic_id = ZERO_UUID
+        self.set_position(state, offset, epoch)
+
     def request_reset(self, state: TopicPartitionState, timestamp: int | None) -> None:
         """Has the offset looked up: by timestamp, or by the configured policy if that is None."""
         state.version = self._next_version()
         state.status = PositionStatus.AWAIT_RESET
+        state.topic_id = ZERO_UUID
         state.reset_to = timestamp
         state.retry_at = 0.0
         state.preferred_replica = -1
