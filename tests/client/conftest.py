@@ -63,7 +63,7 @@ def apache_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(params=BOTH)
 def server(request: pytest.FixtureRequest) -> Server:
-    """The broker: topics are not created by use."""
+    """Starts a broker on which topics are not created by use."""
     found: Server = request.getfixturevalue(f"{request.param}_server")
     return found
 
@@ -81,6 +81,6 @@ def bootstrap(server: Server) -> str:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A name that nobody has used; the test creates the topic."""
+    """Returns a name that nobody has used; the test creates the topic."""
     claim = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
     return f"{claim[:50]}-{next(_numbers)}-{uuid.uuid4().hex[:6]}"

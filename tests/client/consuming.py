@@ -130,7 +130,7 @@ async def pollers() -> AsyncIterator[Pollers]:
 async def member(
     bootstrap: str, group: str, topics: Sequence[str], listener: Any = None, **settings: Any
 ) -> Consumer:
-    """A started consumer that has subscribed."""
+    """Returns a started consumer that has subscribed."""
     quick = {name: value for name, value in QUICK.items() if name.replace(".", "_") not in settings}
     consumer = Consumer(quick, bootstrap_servers=bootstrap, group_id=group, **settings)
     await consumer.start()

@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 def read_all(bootstrap: str, topic: str, *, partitions: int = 1, count: int) -> list[Seen]:
-    """The first `count` committed records, in the order of partitions and offsets."""
+    """Returns the first `count` committed records, in the order of partitions and offsets."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -77,7 +77,7 @@ async def create(bootstrap: str, topic: str, *, partitions: int = 1, **configs: 
 
 
 def run(main: Coroutine[Any, Any, T], *, seconds_max: float = 120) -> T:
-    """One test's coroutine, which must not hang."""
+    """Runs the coroutine of one test, which must not hang."""
 
     async def bounded() -> T:
         return await asyncio.wait_for(main, seconds_max)

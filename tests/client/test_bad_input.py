@@ -37,14 +37,14 @@ DEFAULT_DELIVERY_TIMEOUT_S = 120
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """An address at which nobody listens, and nobody else will."""
+    """Yields an address at which nobody listens, and nobody else will."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
 def refused(client: Callable[[], Any]) -> tuple[KafkaError, float]:
-    """What a client that starts is told, and after how many seconds."""
+    """Returns the error of a client that starts, and the seconds until it came."""
 
     async def main() -> None:
         await client().start()

@@ -186,7 +186,7 @@ def test_java_and_strandline_share_a_group(
 
 
 def random_case(chance: random.Random, assignor: str) -> tuple[list[MemberSubscription], dict[str, int]]:
-    """A group after an earlier assignment, with members and topics that came and went."""
+    """Returns a group after an earlier assignment, with members and topics that came and went."""
     topics = [f"t{number}" for number in range(chance.randint(1, 4))]
     counts = {topic: chance.randint(1, 9) for topic in topics}
     is_same_for_all = chance.random() < 0.5
@@ -239,7 +239,7 @@ def to_json(assignor: str, group: list[MemberSubscription], counts: dict[str, in
 
 
 def previously(assignor: str, group: list[MemberSubscription]) -> dict[str, set[TopicPartition]]:
-    """What each member had, whichever way it says so."""
+    """Returns the partitions that each member had, from its user data or its own fields."""
     if BUILT_IN[assignor].is_cooperative:
         return {each.member_id: set(each.owned) for each in group}
     return {each.member_id: set(BUILT_IN["sticky"]._claim(each)[1]) for each in group}  # type: ignore[union-attr]

@@ -227,7 +227,7 @@ def test_a_batch_too_large_for_the_topic_is_split_and_nothing_is_lost(bootstrap:
 
 
 def test_a_batch_of_encoded_records_is_sent_as_it_is(bootstrap: str, topic: str) -> None:
-    """What columnar code hands over."""
+    """Columnar code hands over such batches."""
     record = b"\x00\x00\x00\x01" + varint(3) + b"abc" + b"\x00"
     second = b"\x00\x00\x02\x01" + varint(3) + b"def" + b"\x00"
     body = varint(len(record)) + record + varint(len(second)) + second

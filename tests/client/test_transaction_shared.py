@@ -11,7 +11,7 @@ from strandline.client.sync import Admin, Consumer, TopicPartition, TransactionM
 
 
 def committed(bootstrap: str, topic: str) -> list[bytes]:
-    """What a reader of committed data sees of both partitions, up to the end of the log."""
+    """Returns the records that a reader of committed data sees in both partitions, up to the end of the log."""
     found: list[bytes] = []
     settings = {"isolation.level": "read_committed", "auto.offset.reset": "earliest"}
     with Consumer(settings, bootstrap_servers=bootstrap) as consumer:

@@ -24,7 +24,7 @@ from tests.compat.server import Server
 
 @pytest.fixture(params=["v1", "v2"])
 def version(request: pytest.FixtureRequest, server: Server) -> int:
-    """The cluster's transaction.version for this test."""
+    """Returns the cluster's transaction.version for this test."""
     level = int(request.param[1:])
     run(set_transaction_version(server.bootstrap, level))
     return level

@@ -39,7 +39,7 @@ class Known:
 
 
 def partitions_in(assignment: bytes) -> set[Held]:
-    """What a SyncGroup gives, in the bytes of the classic protocol."""
+    """Returns the partitions that a SyncGroup gives, in the bytes of the classic protocol."""
     if not assignment:
         return set()
     message = decode(ConsumerProtocolAssignment, int.from_bytes(assignment[:2], "big"), assignment, 2)
@@ -49,7 +49,7 @@ def partitions_in(assignment: bytes) -> set[Held]:
 
 
 def owned_in(subscription: bytes) -> tuple[int, set[Held]]:
-    """What a member of the classic protocol says to have when it joins, and since which generation."""
+    """Returns the generation and the partitions that a member of the classic protocol names when it joins."""
     message = decode(ConsumerProtocolSubscription, int.from_bytes(subscription[:2], "big"), subscription, 2)
     return message.generation_id, {
         (topic_id(topic.topic), index) for topic in message.owned_partitions for index in topic.partitions

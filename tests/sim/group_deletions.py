@@ -61,7 +61,7 @@ class DeletionJudge:
 
     @contextmanager
     def asked(self, call: Call | None = None) -> Iterator[None]:
-        """What is written meanwhile may delete anything."""
+        """Wraps a request that deletes: records that are written during it may delete anything."""
         log, start = self._log.replica.log, self._log.replica.log.log_end_offset
         yield
         assert self._log.replica.log is log
@@ -74,7 +74,7 @@ class DeletionJudge:
             call.written_end = log.log_end_offset
 
     def read(self) -> None:
-        """What has been committed since."""
+        """Reads the records that have been committed since the last call."""
         end, batches = self._log.committed_end, self._log.batches
         while self._records.count < len(batches) and batches[self._records.count][0].last_offset < end:
             self._look_at(batches[self._records.count])

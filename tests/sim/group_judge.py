@@ -108,7 +108,8 @@ class GroupJudge:
                 member.revoking_since = self.now
 
     def failed_over(self) -> None:
-        """What was written and not committed may be gone, and all that a classic group has in memory."""
+        """Forgets what a failover may have lost: records that were not committed, and the state that a classic group
+        has in memory."""
         self.written = GroupRecords()
         self._joining.clear()
         self.read()
@@ -250,7 +251,7 @@ class GroupJudge:
         member.holds.clear()
 
     def _is_alive(self, member: Known) -> bool:
-        """Whether the coordinator has no reason to have removed it."""
+        """Returns True if the coordinator has no reason to have removed the member."""
         if member.is_gone or self.now - member.heard_at >= member.session_s:
             return False
         if (
@@ -261,7 +262,8 @@ class GroupJudge:
         return not member.is_classic or self.now - member.standing_at < member.rebalance_s
 
     def _is_replaced(self, member: Known) -> bool:
-        """Whether another has its instance id and its place by now, though nobody has been told yet."""
+        """Returns True if another member has its instance id and its place by now, although nobody has been told
+        yet."""
         classic = self.written.classic.get(self._group_id)
         is_written = classic is not None and member.member_id in [m.member_id for m in classic.members]
         is_written |= (self._group_id, member.member_id) in self.written.members

@@ -53,7 +53,8 @@ class Process:
     async def send(
         self, request: Any, version: int, timeout_s: float = _CALL_S, producer_id: int = -1
     ) -> Any:
-        """A member has one connection: what it has given up does not come after what it sends next."""
+        """Sends a request of a member. A member has one connection: a request that it has given up does not arrive
+        after the next one."""
         self._sent += 1
         number = self._sent
         while self.storm.now < self.paused_until and self.is_alive:
@@ -322,7 +323,7 @@ class CooperativeProcess(ClassicProcess):
 
 
 def _claims(members: Iterable[Any]) -> dict[Held, str]:
-    """The partitions that members say they have. Where two differ, the one that was there later is right."""
+    """Returns the partitions that members say they have. Where two differ, the one that was there later is right."""
     claims: dict[Held, tuple[int, str]] = {}
     for member in members:
         generation, owned = owned_in(member.metadata)

@@ -126,7 +126,7 @@ class GroupRecords:
             self._since_of_instance[instance] = self.since[member]
 
     def holder_of(self, group_id: str, instance_id: str) -> str | None:
-        """The member id under which a consumer group knows an instance."""
+        """Returns the member id under which a consumer group knows an instance."""
         for (group, member_id), value in self.members.items():
             if group == group_id and value.instance_id == instance_id:
                 return member_id

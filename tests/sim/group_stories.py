@@ -213,10 +213,9 @@ class Weather:
         return "" if len({each.generation for each in self.living}) == 1 else "members differ in their epoch"
 
     def _unsynced(self, record: GroupMetadataValue) -> str | None:
-        """A member that is in the group and does not know its share: it has to ask in time, or go.
-
-        Who comes back to a generation that has its assignment is not waited for: a static one, or any after a failover.
-        """
+        """Returns a member that is in the group and does not know its partitions: it has to ask in time, or be removed.
+        Nobody waits for a member that comes back to a generation with an assignment: a static one, or any after a
+        failover."""
         shares = {m.member_id: partitions_in(m.assignment) for m in record.members}
         for each in self.living:
             is_waited_for = (
@@ -264,7 +263,7 @@ async def _story(seed: int) -> GroupStorm:
 
 
 def run(seed: int) -> GroupStorm:
-    """One storm; raises Violation, or an assertion of the machine."""
+    """Runs one storm; raises Violation, or an assertion of the machine."""
     loop = simulated_loop(Trace())
     try:
         return loop.run_until_complete(_story(seed))

@@ -135,7 +135,7 @@ class GroupStorm:
             runtime.forget_former_topics()
 
     def rebuilt(self) -> GroupShard:
-        """What a new coordinator makes of the log."""
+        """Returns the shard that a new coordinator makes from the log."""
         shard = GroupShard(SETTINGS, self.topics, self._random, Counters())
         now = Moment(self.now, wall_ms())
         for header, batch in self.log.batches:
@@ -213,7 +213,8 @@ class GroupStorm:
         is_prompt: bool = True,
         producer_id: int = -1,
     ) -> Any | None:
-        """The response, or None if it does not come in time. A request that its sender has given up arrives nowhere."""
+        """Returns the response, or None if it does not come in time. A request that its sender has given up arrives
+        nowhere."""
         pending: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         call = Call(request, version, self.judge, pending)
         call.is_prompt, call.producer_id = is_prompt, producer_id
@@ -323,7 +324,7 @@ class GroupStorm:
 
 
 def start(work: Any) -> asyncio.Task[Any]:
-    """A task whose failure ends the run."""
+    """Starts a task whose failure ends the run."""
     loop: Any = asyncio.get_running_loop()
 
     def ended(done: asyncio.Task[Any]) -> None:

@@ -126,7 +126,8 @@ class LedPartition:
         old.take(PartitionFollower(node_id=LEADER, leader_id=FOLLOWER, epoch=self._epoch, high_watermark=0))
 
     def ends_above_committed(self) -> list[int]:
-        """Where a follower's copy can end: after any batch that is not committed, or before them all."""
+        """Returns the offsets at which a follower's copy can end: after any batch that is not committed, or before them
+        all."""
         return [
             self.committed_end,
             *(h.next_offset for h, _ in self.batches if h.next_offset > self.committed_end),

@@ -83,7 +83,7 @@ class Clusters:
             await self.kill_mirror(instance)
 
     async def read(self, node: SimulatedNode, topic: str) -> dict[int, list[tuple[int, bytes]]]:
-        """The committed records by partition, as (offset, value)."""
+        """Returns the committed records by partition, as (offset, value)."""
         found: dict[int, list[tuple[int, bytes]]] = {each: [] for each in range(PARTITIONS)}
         wheres = [TopicPartition(topic, each) for each in range(PARTITIONS)]
         consumer = self.client(Consumer, node, **{"isolation.level": "read_committed"})

@@ -137,7 +137,7 @@ class Controller:
         self._tell(broker)
 
     def heartbeat(self, broker: Broker) -> None:
-        """Who has heard of its own registration may lead."""
+        """Notes a heartbeat: a broker that has heard of its own registration may lead."""
         node = broker.node_id
         if broker.epoch != self.epoch_of(node):
             return
@@ -151,7 +151,8 @@ class Controller:
     def alter(
         self, asker: Broker, epochs: tuple[int, int], in_sync: dict[int, int]
     ) -> ResponsePartitionData | None:
-        """The response to a leader that asks for another in-sync set, which is by broker epoch; None: not now."""
+        """Returns the response to a leader that asks for another in-sync set, by broker epoch; None means that it comes
+        later."""
         data = PartitionData(
             partition_index=0,
             leader_epoch=epochs[0],

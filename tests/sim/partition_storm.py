@@ -180,7 +180,7 @@ class Broker:
             self._storm.visible(self, role.high_watermark)
 
     def _care(self) -> None:
-        """What goes on in the background: pages get to the device, laggards are taken out."""
+        """Does the work of the background: writes pages to the device, and removes lagging followers from the set."""
         if self._storm.chance.random() < 0.2:
             self.synced = len(self.log)
         role = self.role

@@ -92,7 +92,8 @@ class QuorumJudge:
     def changes_voters(
         self, leader: Member, voters: VoterSet, members: dict[int, Member], now: float
     ) -> None:
-        """Who is added has all that the leader had a moment ago, or it would hold back what is committed."""
+        """Checks that an added voter has all that the leader had a moment ago: otherwise it would hold back the high
+        watermark."""
         assert leader.core is not None
         known = leader.core.history.last.keys
         ends = self._ends[leader.node_id]

@@ -201,7 +201,7 @@ class Weather:
             each.core.check_invariants()
 
     def disturb_a_follower(self) -> None:
-        """Whatever happens to one that is not needed for a majority: the leader leads on, and commits."""
+        """Disturbs a follower that is not needed for a majority: the leader goes on, and commits."""
         (leader,) = [each for each in self._members if each.is_leader]
         assert leader.core is not None
         epoch = leader.core.epoch
@@ -237,7 +237,7 @@ def write(storm: QuorumStorm, leader: Member) -> None:
 
 
 def run(seed: int) -> QuorumStorm:
-    """One storm, from its first election to the calm after it; raises Violation, or an assertion of a core."""
+    """Runs one storm, from its first election to the calm after it; raises Violation, or an assertion of a core."""
     shape = QuorumStorm(seed).chance
     members = shape.choice((3, 4, 5))
     storm = QuorumStorm(seed, members=members, first_voters=shape.randint(1, members))

@@ -195,7 +195,8 @@ async def leader_epochs(client: WireClient) -> list[int]:
 
 
 async def ends_of_epoch(client: WireClient, epoch: int) -> list[int]:
-    """Where a client that has records of this epoch must cut what it has (KIP-320)."""
+    """Returns the end offset of this epoch in each partition: a client with later records of it must cut them
+    (KIP-320)."""
     asked = tuple(OffsetForLeaderPartition(partition=partition, leader_epoch=epoch) for partition in (0, 1))
     request = OffsetForLeaderEpochRequest(topics=(OffsetForLeaderTopic(topic="t", partitions=asked),))
     response = await client.request(request, OffsetForLeaderEpochResponse)

@@ -56,7 +56,8 @@ async def check_log(
     sent: list[tuple[bytes, int, RecordPromise]],
     ended: list[RecordMetadata | KafkaError],
 ) -> None:
-    """What was acknowledged is where it was said to be, nothing is there twice, and each partition is in order."""
+    """Checks that acknowledged records are at their offsets, that none is there twice, and that each partition is in
+    order."""
     client = await world.connect(node)
     for partition in range(PARTITIONS):
         read = await read_partition(client, "t", partition)

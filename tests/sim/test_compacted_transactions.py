@@ -52,7 +52,7 @@ def state_of(node: SimulatedNode) -> dict[str, Transaction] | None:
 
 
 def is_compacted(node: SimulatedNode) -> bool:
-    """Whether all but the active segment is clean."""
+    """Returns True if all segments but the active one are clean."""
     partition = TopicPartition(STATE, 0)
     replica = node.broker.replicas.get(*partition)
     cleaned = replica.directory.cleaned_offsets.get(partition, 0) if replica is not None else 0

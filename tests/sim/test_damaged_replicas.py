@@ -45,7 +45,8 @@ def leader_of(world: World, topic: str) -> SimulatedNode:
 async def read_past_errors(
     world: World, node: SimulatedNode | None, topic: str, count: int
 ) -> list[bytes | None]:
-    """What a consumer that tries again reads from the leader, or from a replica that it is sent to."""
+    """Returns the records that a consumer reads from the leader, or from a replica that it is sent to, if it tries
+    again after errors."""
     values: list[bytes | None] = []
     while len(values) < count:
         try:

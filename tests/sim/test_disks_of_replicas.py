@@ -73,7 +73,7 @@ def test_a_follower_with_a_full_disk_says_so_once_and_goes_on_when_there_is_room
 
 
 async def _behind_the_start(world: World) -> tuple[SimulatedNode, SimulatedNode]:
-    """A leader, and a follower that is stopped and will find that what it needs next has been deleted."""
+    """Returns a leader, and a stopped follower whose next records have been deleted meanwhile."""
     settings = {"log.dirs": "/data,/one", "metadata.log.dir": "/data"}
     nodes = world.add_cluster(3, settings=settings)
     await world.start_all()

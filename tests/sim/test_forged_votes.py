@@ -40,7 +40,7 @@ def forged_vote(node: SimulatedNode, epoch: int) -> VoteRequest:
 
 
 def disk_of(world: World, node: SimulatedNode) -> SimulatedDisk:
-    """The disk of a node that does not run, as a tool sees it."""
+    """Returns the disk of a node that does not run, as a tool sees it."""
     chance = world.generator("tool", node.node_id, world.loop.time())
     life = ProcessLife(f"a tool on {node.host}")
     return SimulatedDisk(node.volume, life, node.faults, chance, world.trace, wall_ms=node.clock.wall_ms)

@@ -167,7 +167,7 @@ def no_rewind(self: Any) -> None:
 
 
 def reader_of_everything(self: Any) -> BatchConsumer:
-    """The source is read with read_uncommitted."""
+    """Returns a consumer of the source with read_uncommitted."""
     settings = {
         "bootstrap.servers": self._flow.source.settings["bootstrap.servers"],
         "auto.offset.reset": "none",
@@ -176,7 +176,8 @@ def reader_of_everything(self: Any) -> BatchConsumer:
 
 
 def ranges_without_gaps(sources: Any, targets: Any) -> list[CopiedRange]:
-    """The offset map takes a whole batch for one range, and its end for the next: gaps are not in it."""
+    """Returns the ranges of the offset map, which takes a whole batch for one range, and its end for the next: gaps are
+    not in it."""
     sources, targets = list(sources), list(targets)
     length = sources[-1][0] + sources[-1][1] - sources[0][0]
     return [CopiedRange(sources[0][0], targets[0][0] + 1, length)]

@@ -24,7 +24,7 @@ async def write(clusters: Clusters, values: list[bytes]) -> None:
 
 
 async def copied(clusters: Clusters, count: int) -> list[tuple[int, bytes]]:
-    """The copies of the first partition, once there are so many."""
+    """Returns the copies of the first partition, once there are so many."""
     for _ in range(300):
         found = (await clusters.read(clusters.west, "east.t"))[0]
         if len(found) >= count:

@@ -33,7 +33,7 @@ async def inline(work: Any, *values: Any) -> Any:
 
 
 async def register(registry: Registry, subject: str, number: int) -> int:
-    """The id of a new schema, however often the right to write has to be taken for it."""
+    """Registers a new schema and returns its id, however often the right to write has to be taken for it."""
     text = f'{{"type":"record","name":"R{number}","fields":[]}}'
 
     def plan(state: RegistryState) -> Any:

@@ -30,7 +30,7 @@ FETCH_WITH_HINTS, PRODUCE_WITH_HINTS = 16, 10
 
 
 async def nodes_with_topic(world: World) -> tuple[SimulatedNode, list[SimulatedNode]]:
-    """The leader of the one partition, and the two that follow; ten records are committed."""
+    """Returns the leader of the one partition, and the two that follow; ten records are committed."""
     nodes = world.add_cluster(3)
     await world.start_all()
     await create_topic(await world.connect(nodes[0]), "t", partitions=1, replication_factor=3)
@@ -99,7 +99,7 @@ def log_start(node: SimulatedNode) -> int:
 
 
 def held(node: SimulatedNode) -> dict[int, bytes | None]:
-    """The records in a replica's log, by offset."""
+    """Returns the records in a replica's log, by offset."""
     replica = node.broker.replicas.get("t", 0)
     assert replica is not None
     log = replica.log

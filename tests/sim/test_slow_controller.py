@@ -38,7 +38,7 @@ class _Still:
 
 
 async def _give_up_soon(world: World, node: SimulatedNode) -> int:
-    """A client that waits less long than the others, on a connection of its own."""
+    """Creates a topic over a connection of its own, and gives up sooner than the others."""
     client = await world.connect(node)
     topic = CreatableTopic(name="hurried", num_partitions=1, replication_factor=1, assignments=(), configs=())
     response = await client.request(

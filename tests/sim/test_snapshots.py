@@ -24,7 +24,7 @@ BY_TIME = {"metadata.log.max.snapshot.interval.ms": "60000"}
 
 
 def start_of(node: SimulatedNode) -> int:
-    """Where the metadata log begins: what is before it is only in the snapshot."""
+    """Returns the offset at which the metadata log begins: earlier records are only in the snapshot."""
     return node.broker.quorum.store.start_offset
 
 
@@ -47,7 +47,7 @@ def write_snapshots_slowly(monkeypatch: pytest.MonkeyPatch, workers: SimulatedWo
 
 
 async def left_behind(world: World) -> tuple[SimulatedNode, SimulatedNode, SimulatedNode]:
-    """A controller, a broker, and a broker that is stopped and has nothing of what is in their snapshots."""
+    """Returns a controller, a broker, and a stopped broker that has none of the records in their snapshots."""
     controller, first, away = world.add_controllers(1, 2, settings=BY_SIZE)
     await world.start_all()
     client = await world.connect(first)

@@ -62,7 +62,7 @@ class Story:
         return found
 
     def decided(self) -> tuple[int, ...]:
-        """The in-sync set as the controller has it."""
+        """Returns the in-sync set as the controller has it."""
         return tuple(sorted(self.controller.broker.image.topics["t"].partitions[0].in_sync))
 
     def silence(self, source: SimulatedNode, target: SimulatedNode) -> None:

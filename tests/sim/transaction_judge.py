@@ -211,8 +211,8 @@ class TransactionJudge:
         self._last[place] = (identity.epoch, -1 if identity.epoch > epoch else sequence)
 
     def will_change_leader(self, index: int) -> None:
-        """What has been refused is forgotten, and what was not committed may be: of whom nothing is left, may begin
-        with any sequence then."""
+        """Notes that the leader will change: refused batches are forgotten, and batches that were not committed may be.
+        A producer of which nothing is left may begin with any sequence then."""
         for place in self._sent:
             if place[0] == index:
                 self._lost_state[place] = None
@@ -283,7 +283,7 @@ class TransactionJudge:
 
 
 def _fates_in(batches: list[Placed]) -> dict[int, str]:
-    """What a read_committed reader makes of each record: by its number."""
+    """Returns the fate of each record for a read_committed reader, by its number."""
     fates: dict[int, str] = {}
     open_numbers: dict[int, list[int]] = {}
     for header, data in batches:

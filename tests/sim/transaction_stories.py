@@ -125,7 +125,7 @@ async def _story(seed: int) -> TransactionStorm:
 
 
 def run(seed: int) -> TransactionStorm:
-    """One storm; raises Violation, or an assertion of the machine."""
+    """Runs one storm; raises Violation, or an assertion of the machine."""
     loop = simulated_loop(Trace())
     try:
         return loop.run_until_complete(_story(seed))

@@ -215,7 +215,7 @@ class TransactionStorm:
     async def _ask(
         self, name: str, identity: ProducerIdAndEpoch, partitions: list[TopicPartition], version: int
     ) -> list[int]:
-        """The leader of a partition asks the coordinator."""
+        """Asks the coordinator about partitions, as their leader does; returns the error codes."""
         try:
             await asyncio.sleep(self._delay())
             if self._is_lost():
@@ -243,7 +243,7 @@ class TransactionStorm:
         return response
 
     async def send(self, process: str, request: Any, version: int) -> Any:
-        """A request to the coordinator; None if there is no response in time."""
+        """Sends a request to the coordinator; returns None if there is no response in time."""
         until = self.now + _PATIENCE_S
         return await self._in_time(self._coordinate(process, request, version, until))
 
@@ -261,7 +261,8 @@ class TransactionStorm:
         return None if self._is_lost() else response
 
     async def produce(self, batch: Batch, version: int) -> int | None:
-        """The code of the response; a batch may come twice, the second time very late."""
+        """Sends a batch and returns the error code of the response. The batch may arrive twice, the second time very
+        late."""
         # What one producer sends to one partition arrives in its order: it has one connection.
         place = (batch.index, batch.identity.producer_id)
         arrives_at = max(self._arrives_at.get(place, 0.0) + 1e-6, self.now + self._delay())

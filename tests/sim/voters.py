@@ -97,7 +97,7 @@ async def remove(world: World, key: ReplicaKey) -> int:
 
 
 def sets_of(node: SimulatedNode) -> list[VoterSet]:
-    """Every set of voters in the metadata log of a node, in order."""
+    """Returns every set of voters in the metadata log of a node, in order."""
     return [change.voters for change in voters_in(metadata_log(node))]
 
 
@@ -106,7 +106,7 @@ def metadata_log(node: SimulatedNode) -> bytes:
 
 
 def is_settled(world: World) -> bool:
-    """One leads, everybody has everything of it, and all of it is committed."""
+    """Returns True if one node leads, and all nodes have its whole log, committed."""
     nodes = [node.broker.quorum for node in world.nodes.values() if node.is_running]
     ends = {quorum.end_offset for quorum in nodes}
     committed = {quorum.applied_offset for quorum in nodes}

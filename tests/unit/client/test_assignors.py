@@ -36,7 +36,7 @@ def after(
     generation: int = 1,
     topics: tuple[str, ...] = ("orders",),
 ) -> list[MemberSubscription]:
-    """The members as they join after an assignment: each tells what it has."""
+    """Returns the members as they join after an assignment: each tells what it has."""
     return [
         MemberSubscription(
             member_id=name,

@@ -16,7 +16,7 @@ NODE = Node(1, "h", 9092)
 
 
 def connections_that_take_for_ever() -> ConnectionPool:
-    """A world whose network never responds."""
+    """Returns a pool in a world whose network never responds."""
 
     async def connect(_host: str, _port: int, _peer: object, _tls: object = None) -> None:
         await asyncio.Event().wait()

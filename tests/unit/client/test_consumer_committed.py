@@ -115,7 +115,8 @@ def test_a_coordinator_that_moved_is_asked_again() -> None:
 
 
 def held_commits() -> tuple[Any, Commits, list[int], asyncio.Event]:
-    """The cluster, commits that begin and do not end before the event, and the offsets of those that have begun."""
+    """Returns the cluster, commits that begin and do not end before the event, and the offsets of those that have
+    begun."""
     cluster: Any = SimpleNamespace(
         config=ClientConfig.consumer(bootstrap_servers="127.0.0.1:1", group_id="g"),
         now=asyncio.get_running_loop().time,

@@ -94,7 +94,7 @@ class Reading:
         self.fetcher = Fetcher(self.cluster, self.subscription, self.buffer, Counters(), lambda: None)  # type: ignore[arg-type]
 
     async def asked(self) -> tuple[int, FetchRequest]:
-        """The broker that is asked now, and for what."""
+        """Returns the next request, with the broker that it goes to."""
         self.fetcher.dispatch()
         for _ in range(5):
             await asyncio.sleep(0)

@@ -19,7 +19,7 @@ def record(*headers: tuple[bytes, bytes | None], topic: str = "orders") -> Consu
 
 
 def failed(times: int, *headers: tuple[bytes, bytes | None]) -> ConsumerRecord:
-    """The record as it comes back after so many failures."""
+    """Returns the record as it comes back after so many failures."""
     found = record(*headers)
     for _ in range(times):
         out = POLICY.outcome(found, origin_of(found), RuntimeError("no"), now_ms=1000)

@@ -28,7 +28,7 @@ async def settled(promise: RecordPromise) -> RecordMetadata:
 
 
 def filled(count: int) -> tuple[Accumulator, PartitionQueue, list[RecordPromise]]:
-    """A queue with one batch per record."""
+    """Returns a queue with one batch per record."""
     accumulator, queue = Accumulator(SETTINGS), PartitionQueue("t", 3)
     sequences.begin_epoch(queue, ProducerIdAndEpoch(7, 0))
     queue.is_producer_known = True

@@ -14,7 +14,7 @@ ONE_NODE = {
 
 
 def started(**settings: str) -> BrokerConfig:
-    """One node with a few settings changed; a key's dots are written as underscores."""
+    """Returns one node with a few settings changed; a key's dots are written as underscores."""
     return BrokerConfig.from_strings(
         {**ONE_NODE, **{name.replace("_", "."): value for name, value in settings.items()}}
     )

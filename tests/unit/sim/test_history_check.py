@@ -132,7 +132,7 @@ def nonmonotonic_poll() -> History:
 
 
 def poll_skip() -> History:
-    """Which another reader was given does not count."""
+    """Returns a history in which a poll skips a record; another reader got it, which does not count."""
     made = history(send(b"a"), send(b"b"), send(b"c"), final={A: [(0, b"a"), (1, b"b"), (2, b"c")]})
     made.assigned = {"r": (A,), "s": (A,)}
     made.poll("s", 1.0, [(A, 0, b"a"), (A, 1, b"b"), (A, 2, b"c")], is_committed_only=False)

@@ -20,7 +20,7 @@ from strandline.wire.schema import Struct
 
 
 def sample(cls: type[Any], version: int) -> Any:
-    """A message with one element in each array, and names in its strings."""
+    """Returns a message with one element in each array, and names in its strings."""
     values: dict[str, Any] = {}
     for field in cls.FIELDS:
         if version not in field.versions:
