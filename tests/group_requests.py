@@ -236,5 +236,5 @@ def consumer_join(
 
 
 def owned(partitions: Mapping[bytes, Iterable[int]]) -> tuple[TopicPartitions, ...]:
-    """What a consumer reports to hold, by topic id."""
+    """Returns the partitions that a consumer reports to hold, by topic id."""
     return tuple(TopicPartitions(topic_id=t, partitions=tuple(p)) for t, p in partitions.items())

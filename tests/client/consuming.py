@@ -1,4 +1,5 @@
-"""What the consumer's tests share: topics filled by another client, and groups whose members are polled together."""
+"""Shared parts of the consumer's tests: topics filled by another client, and groups whose members are polled
+together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a topic, as another client sees it: the producer's tests do not rely on our own consumer."""
+"""The contents of a topic as another client sees them: the producer's tests do not rely on our own consumer."""
 
 from __future__ import annotations
 

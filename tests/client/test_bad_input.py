@@ -1,4 +1,4 @@
-"""What goes wrong is said at once or within its timeout, with Kafka's code, and nothing is dropped in silence."""
+"""Errors are raised at once or within their timeout, with Kafka's code, and nothing is dropped in silence."""
 
 from __future__ import annotations
 

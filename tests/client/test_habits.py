@@ -1,4 +1,4 @@
-"""What users of other clients write, and what an editor or a test double sees of these clients."""
+"""Code as users of other clients write it, and the view that an editor or a test double has of these clients."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_missing_oracle_fails_where_oracles_are_required(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("required", "exit_code"), [("0", 0), ("1", 1)])
-def test_what_cannot_be_fetched_is_an_error_only_where_it_is_required(
+def test_an_oracle_that_cannot_be_fetched_is_an_error_only_where_it_is_required(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], required: str, exit_code: int
 ) -> None:
     monkeypatch.setenv("STRANDLINE_REQUIRE_ORACLES", required)

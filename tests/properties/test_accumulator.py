@@ -115,7 +115,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """Whoever waits until the next deadline, and looks at what is due, misses nothing."""
+        """Waiting until the next deadline, and looking at the queues that are due, misses nothing."""
         deadline = self.accumulator.next_deadline()
         due = self.accumulator.due(self.now)
         for queue in self.queues:

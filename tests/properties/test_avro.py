@@ -154,7 +154,7 @@ def emptied(value: Any) -> Any:
 @BOTH
 @effort(60)
 @given(tables())
-def test_what_fastavro_writes_comes_out(compiled: bool, table: tuple[Any, list[Any]]) -> None:
+def test_values_that_fastavro_writes_are_read(compiled: bool, table: tuple[Any, list[Any]]) -> None:
     schema, rows = table
     parsed = fastavro.parse_schema(schema)
     values = [written(parsed, row) for row in rows]

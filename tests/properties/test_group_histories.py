@@ -37,7 +37,7 @@ TOPICS = st.sampled_from((("orders",), ("other",), ("orders", "other"), ()))
 
 
 class ClassicClient:
-    """What a classic client remembers between its requests."""
+    """The state that a classic client remembers between its requests."""
 
     def __init__(self) -> None:
         self.member_id = ""

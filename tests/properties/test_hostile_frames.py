@@ -181,7 +181,7 @@ async def is_unharmed(client: Client) -> None:
     assert len(records_of(part)) == 3
 
 
-def test_what_was_written_between_damaged_frames_survives_a_restart(tmp_path: Path) -> None:
+def test_records_that_were_written_between_damaged_frames_survive_a_restart(tmp_path: Path) -> None:
     @effort(8)
     @given(st.data())
     def check(data: st.DataObject) -> None:

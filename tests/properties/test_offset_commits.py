@@ -1,4 +1,4 @@
-"""What is read and written by hand for committed offsets is what the declared schemas say."""
+"""Code that reads and writes committed offsets by hand agrees with the declared schemas."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ _ONE = OffsetCommitRequestPartition(partition_index=1, committed_offset=2, commi
 
 @given(request=_requests(), version=st.integers(6, 10), data=st.data())
 @effort(200)
-def test_what_a_pattern_reads_is_what_the_codec_reads(
+def test_a_template_reads_the_same_commit_as_the_codec(
     request: OffsetCommitRequest, version: int, data: st.DataObject
 ) -> None:
     pattern = pattern_of(request, version)

@@ -1,4 +1,5 @@
-"""What directed tests of a simulated cluster wait for and look at. Whole scenarios are in `strandline.sim`."""
+"""Conditions that directed tests of a simulated cluster wait for and look at. Whole scenarios are in
+`strandline.sim`."""
 
 from __future__ import annotations
 

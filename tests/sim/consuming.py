@@ -1,4 +1,5 @@
-"""What the consumer's tests in the simulated world share: a broker with a topic, consumers, and who polls them."""
+"""Shared parts of the consumer's tests in the simulated world: a broker with a topic, consumers, and tasks that poll
+them."""
 
 from __future__ import annotations
 

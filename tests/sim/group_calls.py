@@ -1,4 +1,4 @@
-"""What a group's judge keeps of each request on its way, and of each member."""
+"""The notes of a group's judge about each request on its way, and about each member."""
 
 from __future__ import annotations
 

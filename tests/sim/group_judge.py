@@ -1,4 +1,4 @@
-"""What must never happen to a group, as its members see it and as its log says: rules of Kafka, not of our code.
+"""The rules that a group must never break, as its members see it and as its log says: rules of Kafka, not of our code.
 
 1. Nothing is told that the committed part of the log does not say: assignments, member epochs, offsets.
 2. No partition belongs to two members that are both alive and in the group.

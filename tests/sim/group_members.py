@@ -31,7 +31,7 @@ _NO_LONGER_A_MEMBER = (
 
 
 class Process:
-    """What both kinds have in common: a life, and offsets."""
+    """The common part of both kinds of members: a life, and offsets."""
 
     def __init__(self, storm: GroupStorm, instance_id: str | None, habit: str) -> None:
         self.storm = storm

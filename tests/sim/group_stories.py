@@ -1,4 +1,4 @@
-"""What befalls a group and its coordinator, by chance: see `group_storm`; `group_judge` judges.
+"""Random events of a group and its coordinator: see `group_storm`; `group_judge` judges.
 
 In the end all is healed, and a member dies. Then the living members must come to share all partitions, silent or stuck
 ones must be out, every request must have a response, and a coordinator that is made from the log must know the same.

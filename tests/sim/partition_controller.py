@@ -41,7 +41,7 @@ _ALTER_VERSION = 3
 
 
 class News(NamedTuple):
-    """What a broker finds in the metadata log, up to one place of it."""
+    """The records that a broker finds in the metadata log, up to one place of it."""
 
     version: int
     state: PartitionState

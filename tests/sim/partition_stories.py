@@ -1,4 +1,4 @@
-"""What befalls a partition of cores, by chance: see `partition_storm`, which judges."""
+"""Random events of a partition of cores: see `partition_storm`, which judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What must never happen to a quorum, and what its members leave on their devices. See `quorum_storm`."""
+"""The rules that a quorum must never break, and the state that its members leave on their devices. See
+`quorum_storm`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What befalls a quorum of cores, by chance: see `quorum_storm`, which judges."""
+"""Random events of a quorum of cores: see `quorum_storm`, which judges."""
 
 from __future__ import annotations
 

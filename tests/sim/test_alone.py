@@ -1,4 +1,4 @@
-"""What clients do on one node that is killed and stopped; the search for mutants relies on it."""
+"""Clients on one node that is killed and stopped; the search for mutants relies on these scenarios."""
 
 from __future__ import annotations
 

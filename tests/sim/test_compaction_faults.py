@@ -1,4 +1,4 @@
-"""What goes wrong while a log is compacted costs the compaction, and never a record."""
+"""An error while a log is compacted costs the compaction, and never a record."""
 
 from __future__ import annotations
 

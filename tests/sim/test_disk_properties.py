@@ -53,7 +53,7 @@ PROBES = range(0, SIZE_MAX + 2 * PAGE_BYTES, 151)
 
 
 class Model:
-    """What a byte of a file may be after a power cut: one synced value, and every value written since."""
+    """The values that a byte of a file may have after a power cut: one synced value, and every value written since."""
 
     def __init__(self) -> None:
         self.content = bytearray()

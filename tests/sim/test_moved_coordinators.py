@@ -1,4 +1,4 @@
-"""What a broker coordinated, or was writing, ends at once when the partition is taken away from it."""
+"""The coordination and the writes of a broker end at once when the partition is taken away from it."""
 
 from __future__ import annotations
 

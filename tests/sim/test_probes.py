@@ -1,4 +1,4 @@
-"""Who is called gone: only a broker that refuses at the address that brokers use."""
+"""Only a broker that refuses connections at the address that brokers use is called gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What must never happen to a transaction, as its producers see it and as the logs say: Kafka's rules, not our code's.
+"""The rules that a transaction must never break, as its producers see it and as the logs say: Kafka's rules, not our
+code's.
 
 At each step:
 1. No response says more than the committed part of the coordinator's log; no marker is written whose

@@ -1,4 +1,4 @@
-"""What befalls producers and the coordinator of their transactions, by chance: see `transaction_storm`.
+"""Random events of producers and of the coordinator of their transactions: see `transaction_storm`.
 
 In the end all is healed, each producer that still runs ends its transaction or dies in the middle of it, and
 `transaction_judge` looks at the partitions: everything must be decided, and as its producer was told.

@@ -37,7 +37,7 @@ def votes_are_answered_before_they_are_on_the_device(patch: Patch) -> Test:
         return [*original(self, election, []), *then]
 
     patch.setattr(QuorumState, "_persist", persist)
-    return raft_elections.test_5_2_a_vote_is_answered_only_after_it_is_on_the_device
+    return raft_elections.test_5_2_a_vote_is_sent_only_after_it_is_on_the_device
 
 
 def two_votes_in_an_epoch(patch: Patch) -> Test:
@@ -74,7 +74,7 @@ def followers_go_back_to_the_leader_s_offset_alone(patch: Patch) -> Test:
 
 def pre_votes_are_granted_to_anyone(patch: Patch) -> Test:
     patch.setattr(Elections, "_grants_pre_vote", lambda self: True)
-    return kip_996.test_996_whoever_has_heard_from_the_leader_refuses_a_pre_vote
+    return kip_996.test_996_a_voter_that_has_heard_from_the_leader_refuses_a_pre_vote
 
 
 def high_watermark_is_the_leader_s_end(patch: Patch) -> Test:

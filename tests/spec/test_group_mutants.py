@@ -43,9 +43,7 @@ def silent_members_stay(patch: Patch) -> Test:
 
 def rebalances_wait_for_ever(patch: Patch) -> Test:
     patch.setattr(ClassicRebalance, "join_expired", lambda *_: CoordinatorResult())
-    return (
-        kip_62.test_whoever_does_not_rejoin_within_the_rebalance_timeout_is_removed_though_it_sends_heartbeats
-    )
+    return kip_62.test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed_though_it_sends_heartbeats
 
 
 def rebalances_wait_for_the_quickest(patch: Patch) -> Test:
@@ -67,7 +65,7 @@ def twins_are_not_fenced(patch: Patch) -> Test:
 
 def waiting_twins_are_forgotten(patch: Patch) -> Test:
     patch.setattr(ClassicGroupProtocol, "_fence_waiting", lambda *_: None)
-    return kip_345.test_whoever_waits_under_the_old_id_is_fenced_at_once
+    return kip_345.test_a_process_that_waits_under_the_old_id_is_fenced_at_once
 
 
 def restarted_leaders_assign(patch: Patch) -> Test:
@@ -79,7 +77,7 @@ def restarted_leaders_assign(patch: Patch) -> Test:
         return result
 
     patch.setattr(ClassicGroupProtocol, "_return_static", return_static)
-    return kip_345.test_a_leader_that_restarts_is_told_not_to_assign_anew
+    return kip_345.test_a_leader_that_restarts_is_told_not_to_assign_again
 
 
 def old_generations_commit(patch: Patch) -> Test:

@@ -46,7 +46,7 @@ async def test_without_a_session_epoch_there_is_no_session(world: World) -> None
 
 
 @in_world()
-async def test_an_incremental_answer_has_only_what_is_news(world: World) -> None:
+async def test_an_incremental_response_has_only_the_changes(world: World) -> None:
     client = await three_partitions(world)
     session, _ = await begin(client, (0, 1), (1, 1), (2, 1))
     answer = await client.call(fetch(session=(session, 1)), VERSION)

@@ -48,7 +48,7 @@ def test_a_restart_within_the_session_changes_nothing_for_anyone() -> None:
     assert group.state == "Stable"
 
 
-def test_a_leader_that_restarts_is_told_not_to_assign_anew() -> None:
+def test_a_leader_that_restarts_is_told_not_to_assign_again() -> None:
     """KIP-814 completes it: from version 9 the leader gets the members and `skip_assignment`."""
     group = static_pair()
     del group.ids["a"]
@@ -83,7 +83,7 @@ def test_of_two_with_one_instance_id_the_older_is_fenced() -> None:
     assert group.heartbeat("b", instance="ib") == ErrorCode.NONE
 
 
-def test_whoever_waits_under_the_old_id_is_fenced_at_once() -> None:
+def test_a_process_that_waits_under_the_old_id_is_fenced_at_once() -> None:
     """A duplicate must not stay in a JoinGroup that nobody will ever complete for it."""
     group = static_pair()
     group.send_join("c")  # begins a rebalance

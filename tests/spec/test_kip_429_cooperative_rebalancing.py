@@ -51,7 +51,7 @@ def test_a_commit_of_a_generation_that_is_over_is_refused() -> None:
 
 
 def test_a_member_that_revoked_rejoins_and_that_is_a_second_rebalance() -> None:
-    """Whoever had to let go of partitions joins again at once, so that they can be given to others."""
+    """A member that had to give partitions up joins again at once, so that they can be assigned to others."""
     group = two()
     before = group.generation
     changed = {"range": subscription("orders", owned={"orders": (0,)})}

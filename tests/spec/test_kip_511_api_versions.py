@@ -12,7 +12,7 @@ from tests.unit.broker.world import World, in_world
 
 
 @in_world()
-async def test_a_version_nobody_knows_is_answered_in_version_0(world: World) -> None:
+async def test_an_unknown_version_gets_a_response_in_version_0(world: World) -> None:
     for version in (5, 99, 32767, -1):
         client = world.connect()
         client.give(struct.pack(">ihhih", 10, 18, version, 5, -1))
@@ -23,7 +23,7 @@ async def test_a_version_nobody_knows_is_answered_in_version_0(world: World) -> 
 
 
 @in_world()
-async def test_the_answer_s_header_has_no_tagged_fields_in_any_version(world: World) -> None:
+async def test_the_response_s_header_has_no_tagged_fields_in_any_version(world: World) -> None:
     """A client that reads a flexible header where none is would take the error code's bytes for lengths."""
     client = world.connect()
     for version in range(5):

@@ -66,7 +66,7 @@ def test_996_pre_vote_changes_nothing_at_the_voter() -> None:
     assert of(voter.effects, m.PersistElection) == []
 
 
-def test_996_whoever_has_heard_from_the_leader_refuses_a_pre_vote() -> None:
+def test_996_a_voter_that_has_heard_from_the_leader_refuses_a_pre_vote() -> None:
     """A node that was cut off cannot depose a healthy leader."""
     voter = Node()
     voter.follow(2, 1)

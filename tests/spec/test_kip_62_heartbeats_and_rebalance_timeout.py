@@ -44,7 +44,9 @@ def test_a_rebalance_waits_for_the_longest_rebalance_timeout_of_all() -> None:
     assert group.joined("quick", joining).generation_id == group.joined("slow", rejoined).generation_id
 
 
-def test_whoever_does_not_rejoin_within_the_rebalance_timeout_is_removed_though_it_sends_heartbeats() -> None:
+def test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed_though_it_sends_heartbeats() -> (
+    None
+):
     """A member that is stuck in its processing does not hold up the group for ever."""
     group = Classic()
     group.form("stuck", **TIMES)

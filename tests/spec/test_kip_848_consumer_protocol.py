@@ -136,7 +136,7 @@ def test_an_unknown_member_and_a_wrong_epoch_are_refused() -> None:
     assert group.join("a").error_code == ErrorCode.NONE
 
 
-def test_the_epoch_before_is_accepted_when_its_answer_was_lost() -> None:
+def test_the_epoch_before_is_accepted_when_its_response_was_lost() -> None:
     """A member that repeats its last request because the answer was lost is not fenced."""
     group = Consumers()
     group.join("a")
@@ -259,7 +259,7 @@ def test_a_classic_group_becomes_a_consumer_group_when_the_first_consumer_joins(
 
 
 def test_a_classic_member_lets_go_by_rejoining_without_the_partitions() -> None:
-    """What a classic member owns is in its subscription; its join is its confirmation."""
+    """The partitions that a classic member owns are in its subscription; its join is its confirmation."""
     classic, consumers = upgraded()
     for owned, given in ((range(4), set()), ((0, 1), {2, 3})):
         mine = {"range": subscription("orders", owned={"orders": owned})}
@@ -393,7 +393,7 @@ def test_members_that_come_together_wait_for_what_others_hold() -> None:
         ("there", {}),
     ],
 )
-def test_whoever_is_no_plain_newcomer_is_looked_at_alone(name: str, fields: dict[str, Any]) -> None:
+def test_a_member_that_is_no_plain_newcomer_is_looked_at_alone(name: str, fields: dict[str, Any]) -> None:
     machine = Machine()
     machine.ask(consumer_join("c", "there"))
     before = durable(machine.shard)

@@ -84,7 +84,7 @@ def test_4_1_one_change_at_a_time() -> None:
     assert of(node.remove(3), m.AppendVoters)
 
 
-def test_4_1_set_that_was_not_answered_in_time_still_bars_the_next() -> None:
+def test_4_1_set_without_a_response_in_time_still_bars_the_next() -> None:
     node = with_observer(leader(1, 2, 3), 4)
     node.recorded(node.add(4))
     late = node.step(m.TimePassed(), after_s=SETTINGS.request_timeout_s)
@@ -125,7 +125,7 @@ def test_4_2_1_voter_that_caught_up_long_ago_is_not_added() -> None:
     assert answers(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")]
 
 
-def test_853_voter_that_does_not_answer_or_knows_no_kraft_version_is_not_added() -> None:
+def test_853_voter_that_does_not_respond_or_knows_no_kraft_version_is_not_added() -> None:
     for told, error in ((None, "REQUEST_TIMED_OUT"), ((0, 0), "INVALID_REQUEST")):
         node = with_observer(leader(1), 2)
         node.add(2, checked=False)
@@ -244,7 +244,7 @@ def test_853_changed_endpoints_are_recorded_and_who_votes_stays_the_same() -> No
         assert answers(node.step(m.UpdateVoterRequested(voter=voter, epoch=epoch, token=0))) == [(0, error)]
 
 
-def test_853_change_of_a_leader_that_is_deposed_is_answered_as_unknown() -> None:
+def test_853_change_of_a_leader_that_is_deposed_gets_not_leader() -> None:
     node = with_observer(leader(1, 2, 3), 4)
     node.recorded(node.add(4))
     effects = node.vote(candidate=2, epoch=node.core.epoch + 1, last=OffsetAndEpoch(9, 9))

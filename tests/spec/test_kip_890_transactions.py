@@ -159,7 +159,7 @@ async def test_a_late_end_or_record_of_the_last_transaction_cannot_enter_the_nex
 
 
 @in_world()
-async def test_an_end_whose_answer_was_lost_is_answered_again_with_the_same_epoch(world: World) -> None:
+async def test_an_end_whose_response_was_lost_gets_the_same_epoch_again(world: World) -> None:
     producer = await begun(world)
     assert await producer.send(0) == ErrorCode.NONE
     retry = producer.ending(True)
@@ -171,7 +171,7 @@ async def test_an_end_whose_answer_was_lost_is_answered_again_with_the_same_epoc
 
 
 @in_world()
-async def test_whoever_begins_anew_fences_the_one_before_and_aborts_its_transaction(world: World) -> None:
+async def test_a_producer_that_begins_fences_the_one_before_and_aborts_its_transaction(world: World) -> None:
     old = await begun(world)
     assert await old.send(0) == ErrorCode.NONE
     new = Producer(world.connect())
@@ -185,7 +185,7 @@ async def test_whoever_begins_anew_fences_the_one_before_and_aborts_its_transact
 
 
 @in_world()
-async def test_whoever_begins_anew_fences_the_one_before_also_where_no_transaction_is_open(
+async def test_a_producer_that_begins_fences_the_one_before_also_where_no_transaction_is_open(
     world: World,
 ) -> None:
     old = await begun(world)
@@ -198,7 +198,7 @@ async def test_whoever_begins_anew_fences_the_one_before_also_where_no_transacti
 
 
 @in_world(transaction_state_log_num_partitions="1")
-async def test_markers_and_the_answer_wait_until_the_decision_is_committed(world: World) -> None:
+async def test_markers_and_the_response_wait_until_the_decision_is_committed(world: World) -> None:
     """Otherwise a failover of the coordinator could take back what partitions, or the producer, were told."""
     producer = await begun(world)
     assert await producer.send(0) == ErrorCode.NONE
@@ -300,7 +300,7 @@ async def test_an_open_transaction_survives_a_restart_and_can_be_committed(world
 
 
 @in_world(add_partitions_to_txn_retry_backoff_max_ms="0")
-async def test_what_was_prepared_is_carried_out_after_a_restart(world: World) -> None:
+async def test_a_prepared_transaction_is_completed_after_a_restart(world: World) -> None:
     producer = await begun(world)
     assert await producer.send(0) == ErrorCode.NONE
     runtime = world.broker.transactions.shard_of(NAME)

@@ -59,7 +59,7 @@ def test_next_in_sync_replica_in_order_is_elected() -> None:
     assert (record.leader, record.isr) == (2, (2, 3))
 
 
-def test_whoever_leaves_a_set_below_the_minimum_becomes_eligible() -> None:
+def test_a_replica_that_leaves_a_set_below_the_minimum_becomes_eligible() -> None:
     record = change(partition((2, 3), 2), {3}, (3,))
     assert record is not None
     assert (record.leader, record.isr, record.eligible_leader_replicas) == (3, (3,), (2,))
@@ -157,7 +157,7 @@ def set_minimum(cluster: Cluster, resource: tuple[int, str], value: str) -> None
 
 
 def test_another_minimum_makes_nobody_eligible_that_was() -> None:
-    """What is committed with fewer replicas from now on, whoever left before does not have."""
+    """Replicas that left before do not have the records that are committed with fewer replicas from now on."""
     for resource in ((TOPIC_RESOURCE, "t"), (BROKER_RESOURCE, "")):
         cluster = Cluster(None, None, None, min_insync_replicas="2")
         cluster.create(topic("t", assignments={0: (1, 2, 3)}))

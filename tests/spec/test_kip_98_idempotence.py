@@ -50,7 +50,7 @@ async def test_ids_are_never_given_twice_whatever_the_end(world: World) -> None:
 
 
 @in_world()
-async def test_a_retry_is_stored_once_and_answered_with_its_offset(world: World) -> None:
+async def test_a_retry_is_stored_once_and_gets_its_offset(world: World) -> None:
     client = world.connect()
     await create(client)
     producer = await new_producer(client)

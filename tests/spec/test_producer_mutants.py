@@ -112,7 +112,7 @@ def beginners_share_an_epoch(patch: Patch) -> Test:
         return producer_id, max(transaction.epoch, 0) if epoch > 0 else epoch, last_epoch
 
     patch.setattr(shard, "_next_identity", next_identity)
-    return kip_890.test_whoever_begins_anew_fences_the_one_before_also_where_no_transaction_is_open
+    return kip_890.test_a_producer_that_begins_fences_the_one_before_also_where_no_transaction_is_open
 
 
 def fenced_producers_go_on(patch: Patch) -> Test:
@@ -122,7 +122,7 @@ def fenced_producers_go_on(patch: Patch) -> Test:
         return original(self, name, identity._replace(epoch=self.transactions[name].epoch))
 
     patch.setattr(TransactionShard, "_known", known)
-    return kip_890.test_whoever_begins_anew_fences_the_one_before_also_where_no_transaction_is_open
+    return kip_890.test_a_producer_that_begins_fences_the_one_before_also_where_no_transaction_is_open
 
 
 def beginners_leave_open_what_they_find(patch: Patch) -> Test:
@@ -135,7 +135,7 @@ def beginners_leave_open_what_they_find(patch: Patch) -> Test:
         return original(self, name, *more)
 
     patch.setattr(TransactionShard, "plan_init", plan_init)
-    return kip_890.test_whoever_begins_anew_fences_the_one_before_and_aborts_its_transaction
+    return kip_890.test_a_producer_that_begins_fences_the_one_before_and_aborts_its_transaction
 
 
 def partitions_are_added_to_what_is_decided(patch: Patch) -> Test:
@@ -146,7 +146,7 @@ def partitions_are_added_to_what_is_decided(patch: Patch) -> Test:
         return original(self, name, *more)
 
     patch.setattr(TransactionShard, "plan_add", plan_add)
-    return kip_890.test_what_was_prepared_is_carried_out_after_a_restart
+    return kip_890.test_a_prepared_transaction_is_completed_after_a_restart
 
 
 def without_bump(patch: Patch, module: Any) -> None:
@@ -183,7 +183,7 @@ def markers_come_before_the_decision(patch: Patch) -> Test:
         return step == self.committed or await original(self, step)
 
     patch.setattr(TxnRuntime, "_until_done", until_done)
-    return kip_890.test_markers_and_the_answer_wait_until_the_decision_is_committed
+    return kip_890.test_markers_and_the_response_wait_until_the_decision_is_committed
 
 
 def producers_are_told_before_the_decision(patch: Patch) -> Test:
@@ -191,7 +191,7 @@ def producers_are_told_before_the_decision(patch: Patch) -> Test:
         pass
 
     patch.setattr(TxnRuntime, "committed", committed)
-    return kip_890.test_markers_and_the_answer_wait_until_the_decision_is_committed
+    return kip_890.test_markers_and_the_response_wait_until_the_decision_is_committed
 
 
 def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
@@ -199,7 +199,7 @@ def members_are_told_what_may_be_taken_back(patch: Patch) -> Test:
         group_runtime._respond(result.responses)
 
     patch.setattr(GroupRuntime, "_respond_when_settled", respond_at_once)
-    return group_coordinator.test_an_answer_that_rests_on_what_is_not_committed_waits_for_it
+    return group_coordinator.test_a_response_that_depends_on_uncommitted_records_waits_for_them
 
 
 def appends_are_acknowledged_at_once(patch: Patch) -> Test:
@@ -209,7 +209,7 @@ def appends_are_acknowledged_at_once(patch: Patch) -> Test:
         return original(pending) or ErrorCode.NONE
 
     patch.setattr(delayed_produce, "error_of", error_of)
-    return produce.test_acks_all_is_answered_when_the_high_watermark_has_passed
+    return produce.test_acks_all_gets_its_response_when_the_high_watermark_has_passed
 
 
 MUTANTS = (

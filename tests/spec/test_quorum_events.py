@@ -63,7 +63,7 @@ def test_a_failed_snapshot_of_an_earlier_epoch_does_not_end_the_present_write() 
     assert role_of(node).is_writing
 
 
-def test_a_leader_offers_the_snapshot_that_was_written_to_whoever_is_before_the_log() -> None:
+def test_a_leader_offers_its_snapshot_to_a_replica_that_ends_before_the_log() -> None:
     leader = Node(epochs=((1, 0),), end=20)
     leader.lead()
     leader.step(m.SnapshotWritten(snapshot=SNAPSHOT, log_start=10))

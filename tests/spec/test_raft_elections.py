@@ -42,14 +42,14 @@ def test_5_2_a_vote_survives_a_restart() -> None:
     assert not is_granted(again.vote(3, 1))
 
 
-def test_5_2_a_vote_is_answered_only_after_it_is_on_the_device() -> None:
+def test_5_2_a_vote_is_sent_only_after_it_is_on_the_device() -> None:
     """Figure 2: persistent state is updated before responding to requests."""
     voter = Node()
     assert of(voter.vote(2, 1), m.RespondToVote) == []
     assert is_granted(voter.sync())
 
 
-def test_5_2_a_repeated_request_is_answered_only_after_the_vote_is_on_the_device() -> None:
+def test_5_2_a_repeated_request_gets_its_vote_only_after_that_is_on_the_device() -> None:
     voter = Node()
     voter.vote(2, 1)
     assert of(voter.vote(2, 1), m.RespondToVote) == []
@@ -120,7 +120,7 @@ def test_5_2_second_leader_of_an_epoch_is_not_believed() -> None:
 
 
 def test_nobody_votes_for_a_replica_without_an_id() -> None:
-    """What is on the device would say that there was no vote, and another could be given."""
+    """The state on the device would say that there was no vote, and another vote could be given."""
     voter = Node()
     asked = m.VoteRequested(
         candidate=ReplicaKey(-1, bytes(16)), epoch=1, last=OffsetAndEpoch(0, 0), is_pre_vote=False, token=0

@@ -200,7 +200,9 @@ def test_an_int_of_an_older_schema_is_as_many_milliseconds_as_a_long(compiled: b
         ({"type": "array", "items": "int"}, "int", "it was written as array, and is read as int"),
     ],
 )
-def test_what_cannot_be_read_as_another_schema_is_said(writer: Any, reader: Any, text: str) -> None:
+def test_a_value_that_cannot_be_read_as_another_schema_is_an_error_that_says_so(
+    writer: Any, reader: Any, text: str
+) -> None:
     with pytest.raises(CannotResolveError, match=text):
         compile_program(read_schema(record(("it", writer))), read_schema(record(("it", reader))))
 
@@ -253,5 +255,5 @@ def test_a_schema_number_in_front_of_a_value_chooses_its_schema() -> None:
     ]
 
 
-def test_what_is_no_record_is_the_column_value() -> None:
+def test_a_value_that_is_no_record_is_the_column_value() -> None:
     assert decoded("string", [b"\x04ab"]) == ([{"value": "ab"}], [None])

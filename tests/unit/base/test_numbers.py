@@ -11,5 +11,5 @@ def test_digits_are_a_number(text: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "-1", "+1", "1.0", " 1", "1_000", "²", "٣", "9" * 5000])
-def test_what_is_no_plain_number_is_none(text: str) -> None:
+def test_a_text_that_is_no_plain_number_is_none(text: str) -> None:
     assert natural(text) is None

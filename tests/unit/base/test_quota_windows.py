@@ -8,7 +8,7 @@ from strandline.base.quota_windows import RateWindow, TokenBucket
 
 
 def used_by(window: RateWindow, limit: float, chunk: float, seconds: float) -> float:
-    """What somebody has used who uses as much as possible, and waits whenever it is told."""
+    """Returns the use of a client that uses as much as possible, and waits whenever it is told to."""
     now, used = 1000.0, 0.0
     while now < 1000.0 + seconds:
         window.record(chunk, now)
@@ -33,7 +33,7 @@ def test_the_rate_is_held_within_five_percent(chunk: float) -> None:
     assert (used - burst) / seconds == pytest.approx(limit, rel=0.05)
 
 
-def test_what_is_older_than_the_samples_is_forgotten() -> None:
+def test_use_that_is_older_than_the_samples_is_forgotten() -> None:
     window = RateWindow(1.0, 11)
     window.record(100_000, 5.0)
     assert window.throttle_s(1000, 15.9) > 0

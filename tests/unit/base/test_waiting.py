@@ -28,7 +28,7 @@ def test_a_cancellation_that_comes_with_the_result_is_not_lost() -> None:
     asyncio.run(main())
 
 
-def test_what_takes_too_long_is_cancelled() -> None:
+def test_work_that_takes_too_long_is_cancelled() -> None:
     async def main() -> None:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         with pytest.raises(TimeoutError):

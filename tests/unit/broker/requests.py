@@ -83,7 +83,7 @@ def fetch(
 
 
 def fetched(answer: Any) -> dict[int, Any]:
-    """What each partition of a Fetch answer gave, in the answer's order."""
+    """Returns the records that each partition of a Fetch response gave, in the order of the response."""
     return {p.partition_index: p for topic in answer.responses for p in topic.partitions}
 
 

@@ -9,7 +9,7 @@ from tests.unit.broker.world import World, in_world
 
 
 @in_world()
-async def test_a_broker_answers_takes_and_gives_records(world: World) -> None:
+async def test_a_broker_responds_takes_and_gives_records(world: World) -> None:
     client = world.connect()
     assert (await client.call(ApiVersionsRequest(), 0)).error_code == 0
     await create(client)
@@ -19,7 +19,7 @@ async def test_a_broker_answers_takes_and_gives_records(world: World) -> None:
 
 
 @in_world()
-async def test_what_was_written_is_there_after_any_end(world: World) -> None:
+async def test_written_records_are_there_after_any_end(world: World) -> None:
     await create(world.connect())
     for number, clean in enumerate((True, False, True)):
         assert await append(world.connect(), batch(1)) == number

@@ -1,4 +1,4 @@
-"""What `strandline cluster` makes of the partitions that it sees."""
+"""The judgement of `strandline cluster` about the partitions that it sees."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_node_may_go_while_enough_others_are_in_sync() -> None:
     assert judged(partition(0, (1, 2), (1, 2)), before_restart_of=3).is_whole
 
 
-def test_what_only_a_node_has_is_told_and_not_waited_for() -> None:
+def test_checks_that_only_a_node_can_make_are_named_and_not_waited_for() -> None:
     health = judged(partition(0, (2,), (2,)), before_restart_of=2)
     assert health.is_whole
     assert health.only_on_node == ("t-0",)

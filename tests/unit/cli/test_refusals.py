@@ -1,4 +1,4 @@
-"""What the commands say when they cannot do what was asked: a sentence, never a traceback."""
+"""A command that cannot do its work says so in a sentence, never with a traceback."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_cluster_that_is_refused_leaves_no_directory(
 
 
 @pytest.mark.usefixtures("own_signals")
-def test_a_cluster_that_does_not_answer_is_stopped_and_told_of(
+def test_a_cluster_that_does_not_respond_is_stopped_and_told_of(
     temporary: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(_: Cluster) -> None:
@@ -154,7 +154,7 @@ def test_a_port_for_metrics_that_is_none_is_told(given: str, capsys: pytest.Capt
     assert f"{given} is not valid as port: give a number from 0 to 65535" in capsys.readouterr().err
 
 
-def test_what_spark_says_is_told_without_its_stack(
+def test_an_error_of_spark_is_told_without_its_stack(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pyspark.errors import PySparkRuntimeError
@@ -171,7 +171,7 @@ def test_what_spark_says_is_told_without_its_stack(
     assert capsys.readouterr().err == "strandline: Spark says: shuffle.partitions is no number\n"
 
 
-def test_what_a_pipeline_cannot_do_without_is_told(
+def test_a_missing_requirement_of_a_pipeline_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "spec.yaml"
@@ -186,7 +186,7 @@ def test_what_a_pipeline_cannot_do_without_is_told(
         assert "strandline: Spark needs Java" in capsys.readouterr().err
 
 
-def test_what_brokers_refuse_of_a_pipeline_is_told(
+def test_a_refusal_by_brokers_of_a_pipeline_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(spec: object) -> None:

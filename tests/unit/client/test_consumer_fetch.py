@@ -1,4 +1,4 @@
-"""What the fetcher asks whom, and how positions are found and checked, with brokers that follow a script."""
+"""The requests of the fetcher, and how positions are found and validated, with brokers that follow a script."""
 
 from __future__ import annotations
 

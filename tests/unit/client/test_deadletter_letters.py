@@ -1,4 +1,4 @@
-"""What becomes of a record that failed, as values."""
+"""The way of a record that failed, as plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the client takes in of metadata, and what it does not."""
+"""The metadata that the client takes over, and the metadata that it does not."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_replicas_of_a_directory_that_does_not_come_back_wait_for_it() -> None:
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
-def test_replica_that_begins_anew_in_another_directory_is_not_eligible(is_clean: bool) -> None:
+def test_replica_that_begins_again_in_another_directory_is_not_eligible(is_clean: bool) -> None:
     cluster = cluster_with_two_directories(min_insync_replicas="2")
     cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))
     come_back(cluster, TWO, OTHER, is_clean=is_clean)
@@ -134,7 +134,7 @@ def test_replica_that_begins_anew_in_another_directory_is_not_eligible(is_clean:
     assert partition(cluster, 0).leader == 2
 
 
-def test_only_replica_begins_anew_where_its_broker_puts_it() -> None:
+def test_only_replica_begins_again_where_its_broker_puts_it() -> None:
     cluster = Cluster(None, None)
     come_back(cluster, ONE, TWO)
     cluster.create(topic(assignments={0: (1,)}))

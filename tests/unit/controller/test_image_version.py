@@ -1,4 +1,5 @@
-"""What caches of answers go by: it changes with what clients are shown, and with nothing else."""
+"""The version by which caches of responses go: it changes with the metadata that clients are shown, and with nothing
+else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the controller writes and answers when a leader asks for another in-sync set (AlterPartition, KIP-497)."""
+"""The records and responses of the controller when a leader asks for another in-sync set (AlterPartition, KIP-497)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def errors_of(cluster: Cluster, version: int, *asked: PartitionData) -> list[Err
     return [ErrorCode(answer.error_code) for answer in planned.response.topics[0].partitions]
 
 
-def test_what_is_refused() -> None:
+def test_refused_changes_of_the_in_sync_set() -> None:
     cluster, _ = cluster_of(2, 1, 2)
     cluster.ask_in_sync("t", 1)
     cluster.commit(brokers.plan_fence(cluster.image, 2, cluster.rules))

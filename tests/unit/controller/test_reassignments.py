@@ -23,7 +23,7 @@ def test_another_target_keeps_the_only_replica_that_is_in_sync_until_others_are(
     assert (partition.replicas, partition.in_sync, partition.leader) == ((5, 6, 7), (5, 6, 7), 5)
 
 
-def test_what_is_being_added_still_is_when_it_is_in_the_next_target_too() -> None:
+def test_a_replica_that_is_being_added_still_is_when_the_next_target_has_it_too() -> None:
     cluster, partition = cluster_of(4, 1, 2)
     reassign(cluster, 3, 2)
     reassign(cluster, 3, 4)

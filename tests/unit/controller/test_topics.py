@@ -217,7 +217,7 @@ def test_topics_are_deleted_by_name_and_by_id_with_their_configs() -> None:
     assert cluster.configs.topic("a").retention_ms == 604_800_000
 
 
-def test_what_cannot_be_deleted_is_refused() -> None:
+def test_a_topic_that_cannot_be_deleted_is_refused() -> None:
     cluster = Cluster()
     cluster.create(topic("a", 1, 1))
     a_id = cluster.image.topics["a"].topic_id
@@ -227,7 +227,7 @@ def test_what_cannot_be_deleted_is_refused() -> None:
     assert delete(cluster, a=a_id) == [ErrorCode.INVALID_REQUEST]
 
 
-def test_a_topic_that_is_named_twice_is_not_deleted_and_answered_once() -> None:
+def test_a_topic_that_is_named_twice_is_not_deleted_and_is_in_the_response_once() -> None:
     cluster = Cluster()
     cluster.create(topic("a", 1, 1), topic("b", 1, 1))
     a_id = cluster.image.topics["a"].topic_id

@@ -205,7 +205,7 @@ class Machine:
         self.ms = end
 
     def rebuilt(self) -> GroupShard:
-        """What a new coordinator makes of the log."""
+        """Returns the shard that a new coordinator makes from the log."""
         shard = self._new_shard()
         for entry in self.log:
             shard.replay(*entry)
@@ -224,7 +224,8 @@ def _through_bytes(entry: Entry) -> Entry:
 
 
 def durable(shard: GroupShard) -> dict[str, Any]:
-    """What a new coordinator must know. A classic group that rebalances is known as it was; its members rejoin."""
+    """Returns the state that a new coordinator must know. A classic group that rebalances is known as it was; its
+    members rejoin."""
     groups: dict[str, Any] = {}
     for group_id, group in sorted(shard.groups.items()):
         if isinstance(group, ConsumerGroup):

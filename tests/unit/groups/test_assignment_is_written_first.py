@@ -44,7 +44,7 @@ def test_everyone_rejoins_when_it_cannot_be_written() -> None:
     assert group.state == "PreparingRebalance"
 
 
-def test_what_could_not_be_written_is_not_what_a_new_coordinator_finds() -> None:
+def test_a_new_coordinator_does_not_find_an_assignment_that_could_not_be_written() -> None:
     group, _, _, _ = leader_syncs()
     rebuilt = group.machine.rebuilt().groups["g"]
     assert rebuilt.generation < group.generation  # type: ignore[union-attr]

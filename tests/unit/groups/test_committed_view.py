@@ -1,4 +1,4 @@
-"""What is shown of offsets while their records are not committed."""
+"""The offsets that are shown while their records are not committed."""
 
 from __future__ import annotations
 

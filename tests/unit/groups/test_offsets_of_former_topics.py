@@ -55,7 +55,7 @@ def test_offsets_of_former_topics_are_deleted_and_those_of_the_present_one_stay(
     assert not machine.shard.offsets_without_topic().entries, "once is enough"
 
 
-def test_an_offset_that_a_transaction_commits_after_its_topic_was_made_anew_is_not_shown() -> None:
+def test_an_offset_that_a_transaction_commits_after_its_topic_was_created_again_is_not_shown() -> None:
     machine = machine_with_an_offset()
     offsets = machine.shard.offsets
     former = machine.topics.topic_id("orders")

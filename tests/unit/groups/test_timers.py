@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strandline.groups.timers import Timers
 
 
-def test_what_is_put_off_is_due_at_its_new_time_and_not_before() -> None:
+def test_a_deadline_that_is_put_off_is_due_at_its_new_time_and_not_before() -> None:
     timers = Timers()
     timers.schedule(("session",), 10.0)
     timers.schedule(("session",), 20.0)

@@ -1,4 +1,4 @@
-"""What this process asks of the operating system for itself."""
+"""The limits and signals that this process asks of the operating system."""
 
 from __future__ import annotations
 

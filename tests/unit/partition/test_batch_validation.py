@@ -1,4 +1,4 @@
-"""What a leader takes, what it refuses and with which error, and what it rewrites."""
+"""The batches that a leader takes, those that it refuses and with which error, and those that it rewrites."""
 
 from __future__ import annotations
 

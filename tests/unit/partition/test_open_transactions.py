@@ -121,7 +121,7 @@ def test_late_markers_and_those_of_old_coordinators_are_refused() -> None:
     assert refusal(producers, 6, Marker(True, 2), 2) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
 
-def test_a_marker_makes_the_coordinators_answer_worthless() -> None:
+def test_a_marker_makes_the_coordinators_response_worthless() -> None:
     transactions = Producers().transactions
     guard = transactions.begin_check(1, 0, 0, begins_with_zero=True)
     assert transactions.holds(1, guard)

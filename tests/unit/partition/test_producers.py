@@ -44,7 +44,7 @@ def test_batch_of_an_older_epoch_is_refused() -> None:
 # Rule 2
 
 
-def test_each_of_the_last_five_batches_is_answered_with_its_own_offset() -> None:
+def test_each_of_the_last_five_batches_gets_its_own_offset() -> None:
     producers = Producers()
     append(producers, *(sent(3 * number, 3) for number in range(BATCHES_REMEMBERED)))
     for number in range(BATCHES_REMEMBERED):
@@ -142,7 +142,7 @@ def test_a_gap_is_out_of_order(sequence: int) -> None:
     assert producers.check(sent(3)) is None
 
 
-def test_the_sequence_behind_the_largest_is_zero() -> None:
+def test_the_sequence_after_the_largest_is_zero() -> None:
     producers = Producers()
     append(producers, sent(0x7FFFFFFD, 2), sent(0x7FFFFFFF, 3), sent(2))
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec is said with its line, and what to write instead."""
+"""A mistake in a spec is told with its line, and with the text to write instead."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_csv_has_no_columns_within_columns(tmp_path: Path) -> None:
     assert (line, "CSV has no array: read a string" in said) == (11, True)
 
 
-def test_what_is_nested_without_end_is_told(tmp_path: Path) -> None:
+def test_an_endless_nesting_is_told(tmp_path: Path) -> None:
     ((_, text),) = mistakes_of(tmp_path, f"pipeline: {'[' * 2000}")
     assert "nested too deeply" in text
 

@@ -49,7 +49,7 @@ def mistakes(directory: Path, text: str, reads: dict[str, frozenset[str]]) -> li
     return [(each.line, each.text) for each in retry_mistakes(load(path, {}), reads)]
 
 
-def test_what_lies_behind_the_rule_and_what_no_record_comes_back_to_is_free(tmp_path: Path) -> None:
+def test_stages_after_the_rule_and_stages_that_no_retried_record_reaches_are_free(tmp_path: Path) -> None:
     deduped = SPEC.replace(
         "  - {name: large,", "    watermark: {column: at, delay: 1 hour}\n    dedupe: id\n  - {name: large,"
     )
@@ -70,7 +70,7 @@ def test_a_dedupe_on_the_way_is_refused(tmp_path: Path, stage: str) -> None:
     assert f"{stage} drops duplicates before this rule" in why
 
 
-def test_who_else_takes_from_the_way_is_refused(tmp_path: Path) -> None:
+def test_another_reader_on_the_retry_path_is_refused(tmp_path: Path) -> None:
     text = f"{SPEC}  - {{from: orders, parquet: orders}}\n"
     ((line, why),) = mistakes(tmp_path, text, READS)
     assert (line, "parquet orders, which takes from orders too" in why) == (18, True)

@@ -15,7 +15,7 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def test_a_master_that_does_not_answer_is_named() -> None:
+def test_a_master_that_does_not_respond_is_named() -> None:
     url = f"spark://127.0.0.1:{free_port()},localhost:{free_port()}"
     with pytest.raises(NoMasterError, match=rf"the master {url} does not respond .*refused.*; localhost"):
         start_session("name", url, {})

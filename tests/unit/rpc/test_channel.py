@@ -73,7 +73,7 @@ def test_a_request_whose_own_response_cannot_be_read_fails_with_that_error(frame
     asyncio.run(main())
 
 
-def test_a_broker_that_is_asked_for_its_versions_in_one_that_it_does_not_know_answers_in_version_0() -> None:
+def test_a_broker_that_does_not_know_the_version_of_api_versions_responds_in_version_0() -> None:
     async def main() -> None:
         channel = Channel("test")
         channel.connected(Wire())  # type: ignore[arg-type]

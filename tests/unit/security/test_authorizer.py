@@ -1,4 +1,5 @@
-"""Who may do what: one rule at a time, and every mixture of rules against the plain words of the standard."""
+"""Decisions of the authorizer: one rule at a time, and every mixture of rules against the plain words of the
+standard."""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ def test_a_rule_is_for_its_host_only() -> None:
     assert not allows([Rule(Op.READ, host="10.0.0.1")], Op.READ)
 
 
-def test_what_no_rule_is_about_is_open_if_that_is_set() -> None:
+def test_a_resource_without_a_rule_is_open_if_that_is_set() -> None:
     assert allows([], Op.READ, allows_unruled=True)
     somebody_else_s = Rule(Op.READ, principal="User:bob")
     assert not allows([somebody_else_s], Op.READ, allows_unruled=True)

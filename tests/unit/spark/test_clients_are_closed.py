@@ -1,4 +1,4 @@
-"""What the driver opens to ask the cluster is closed, whatever fails on the way."""
+"""Connections that the driver opens to ask the cluster are closed, whatever fails on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What epochs say of who had a sink's name, and so of whether its marker must be read again."""
+"""Epochs tell which producers had a sink's name, and so whether its marker must be read again."""
 
 from __future__ import annotations
 

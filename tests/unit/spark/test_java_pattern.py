@@ -41,6 +41,6 @@ def test_a_pattern_matches_what_it_matches_in_java(pattern: str, matched: list[s
         (r"[\P{Upper}]", "inside brackets"),
     ],
 )
-def test_what_only_java_has_is_refused(pattern: str, words: str) -> None:
+def test_a_pattern_that_only_java_has_is_refused(pattern: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         to_python_pattern(pattern)

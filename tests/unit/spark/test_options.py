@@ -61,7 +61,7 @@ def test_delays_are_written_as_spark_writes_them() -> None:
         ({"startingOffsetsByTimestampStrategy": "earliest"}, "error or latest"),
     ],
 )
-def test_what_cannot_stand_is_refused_with_the_fix(options: dict[str, str], words: str) -> None:
+def test_options_that_cannot_stand_are_refused_with_the_fix(options: dict[str, str], words: str) -> None:
     with pytest.raises(OptionError, match=words):
         read_options(stream(**options), is_stream=True)
 

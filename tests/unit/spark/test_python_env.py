@@ -21,7 +21,7 @@ print([name for name in names[1:] if name != "jemalloc_bg_thd"])
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="only Linux says which threads there are")
-def test_what_is_loaded_before_a_fork_starts_no_thread_that_a_fork_would_miss() -> None:
+def test_modules_that_are_loaded_before_a_fork_start_no_thread_that_a_fork_would_miss() -> None:
     pytest.importorskip("pyspark")
     ran = subprocess.run(
         [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=300, check=True

@@ -1,4 +1,4 @@
-"""What the exactly-once sink must decide itself is refused in its settings, where it was overridden without a word."""
+"""Settings that the exactly-once sink must decide itself are refused; before, they were overridden without a word."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_settings_that_contradict_a_transaction_are_refused_before_a_batch(setti
         ExactlyOnceSink("h:1", settings=settings)
 
 
-def test_what_agrees_with_a_transaction_may_be_said() -> None:
+def test_settings_that_agree_with_a_transaction_are_allowed() -> None:
     ExactlyOnceSink(
         "h:1",
         settings={"acks": "all", "enable.idempotence": "True", "bootstrap.servers": "h:1", "linger.ms": "5"},

@@ -8,7 +8,7 @@ import platform
 from strandline.spark.runtime.worker_setup import freeze_loaded_modules, keep_freed_memory, set_up_worker
 
 
-def test_what_a_process_has_loaded_is_left_alone_by_the_collector() -> None:
+def test_objects_that_a_process_has_loaded_are_left_alone_by_the_collector() -> None:
     set_up_worker.cache_clear()
     freeze_loaded_modules.cache_clear()
     gc.unfreeze()

@@ -95,7 +95,7 @@ def kept(log: Log) -> list[tuple[int, bytes | None, bytes | None]]:
 
 
 def newest(records: Sequence[Record]) -> dict[bytes | None, bytes | None]:
-    """What a reader of all of it ends up with, by key; tombstones leave nothing."""
+    """Returns the newest value of each key, as a reader of the whole log has it; tombstones leave none."""
     state: dict[bytes | None, bytes | None] = {}
     for record in records:
         if record.value is None:

@@ -1,4 +1,4 @@
-"""What a cleaning leaves of a log, rule by rule."""
+"""The records that a cleaning leaves of a log, rule by rule."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_the_size_of_a_log_is_right_whatever_was_done_to_it(tmp_path: Path) -> N
     check()
 
 
-def test_what_is_done_to_a_log_whose_directory_was_renamed_is_done_there(tmp_path: Path) -> None:
+def test_changes_of_a_log_whose_directory_was_renamed_are_made_there(tmp_path: Path) -> None:
     """A topic of the same name may have been made again, and has the old name."""
     store = two_batches_each(tmp_path / "t-0", index_interval_bytes=0)
     log = filled(store)

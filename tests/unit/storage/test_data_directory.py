@@ -1,4 +1,4 @@
-"""Who may open a data directory, decided by its contents: a single broker, a cluster, or nobody."""
+"""The contents of a data directory decide who may open it: a single broker, a cluster, or nobody."""
 
 from __future__ import annotations
 

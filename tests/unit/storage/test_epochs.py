@@ -41,7 +41,7 @@ def test_an_earlier_epoch_ends_where_the_next_begins(epochs: LeaderEpochs) -> No
     assert epochs.end_offset_for(2, 17) == (2, 13)
 
 
-def test_a_missing_epoch_is_answered_with_the_largest_below_it(epochs: LeaderEpochs) -> None:
+def test_a_missing_epoch_ends_where_the_largest_below_it_ends(epochs: LeaderEpochs) -> None:
     with_entries(epochs, (0, 10), (1, 13), (4, 17))
     assert epochs.end_offset_for(2, 20) == (1, 17)
     assert epochs.end_offset_for(3, 20) == (1, 17)

@@ -1,4 +1,4 @@
-"""What is known of producers after a log was cut, began anew, or was opened with less than it had."""
+"""The known producers after a log was cut, began again, or was opened with fewer records than it had."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def with_open_transaction(store: Store) -> Log:
     return log
 
 
-def test_a_log_that_begins_anew_knows_no_producer_of_before(tmp_path: Path) -> None:
+def test_a_log_that_begins_again_knows_no_producer_of_before(tmp_path: Path) -> None:
     """The marker of an open transaction may be in what was left out: nothing would ever end it."""
     store = Store(tmp_path)
     with_open_transaction(store).close()

@@ -142,7 +142,9 @@ def test_a_damaged_length_is_an_error_and_never_walked_over(tmp_path: Path, leng
         log.offset_by_time(NOW_MS + 40, 0)
 
 
-def test_what_was_just_appended_is_found_without_a_walk_and_no_longer_once_it_was_cut(tmp_path: Path) -> None:
+def test_a_batch_that_was_just_appended_is_found_without_a_walk_and_no_longer_once_it_was_cut(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path)
     log = filled(store, 5)
     segment = log.segments[0]
@@ -179,7 +181,7 @@ def test_a_place_that_the_file_does_not_confirm_is_looked_for_by_a_walk(tmp_path
 def test_a_walk_survives_that_the_file_is_closed_or_replaced_between_two_of_its_steps(
     tmp_path: Path, is_compacted: bool
 ) -> None:
-    """Whoever loads a coordinator lets others run now and then: files are closed to make room, segments compacted."""
+    """The loading of a coordinator lets others run now and then: files are closed to make room, segments compacted."""
     store = Store(tmp_path)
     log = filled(store, 300)
     walks = [log.places(0), iter(log.segments[0].headers())]

@@ -1,4 +1,4 @@
-"""What a start makes of what an end left behind."""
+"""Recovery: the state that a start makes of the files that an end left."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_producers_after_a_cut_are_those_of_the_batches_that_are_left(tmp_path: 
     assert entries(store.open()) == expected.entries()
 
 
-def test_what_was_flushed_is_neither_read_nor_touched(tmp_path: Path) -> None:
+def test_flushed_segments_are_neither_read_nor_touched(tmp_path: Path) -> None:
     disk = WatchedDisk()
     store = Store(tmp_path, disk, index_interval_bytes=4096)
     log = store.open()
@@ -173,7 +173,7 @@ def test_a_damaged_offset_index_costs_no_record(
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("base_offset", [0, 8], ids=("closed", "active"))
 @pytest.mark.parametrize("left", [None, 5], ids=("gone", "cut"))
-def test_a_time_index_that_is_gone_or_cut_is_made_anew(
+def test_a_time_index_that_is_gone_or_cut_is_made_again(
     tmp_path: Path, clean: bool, base_offset: int, left: int | None
 ) -> None:
     store = Store(tmp_path, segment_bytes=4 * EACH, index_interval_bytes=0)
@@ -258,7 +258,7 @@ def test_leftovers_of_deletion_and_of_interrupted_writes_are_removed(tmp_path: P
     ]
 
 
-def test_log_that_ends_before_its_start_begins_anew_there(tmp_path: Path) -> None:
+def test_log_that_ends_before_its_start_begins_again_there(tmp_path: Path) -> None:
     store = Store(tmp_path)
     filled(store, 3)
     log = store.open(start_offset=50)

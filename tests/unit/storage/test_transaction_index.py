@@ -65,7 +65,7 @@ def test_rows_of_a_clean_log_are_read_back(tmp_path: Path) -> None:
     assert rows(store.open(clean=True)) == expected
 
 
-def test_recovery_makes_lost_and_damaged_rows_anew(tmp_path: Path) -> None:
+def test_recovery_makes_lost_and_damaged_rows_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     expected = fill(store.open())
     for path in tmp_path.glob("*.txnindex"):
@@ -111,7 +111,7 @@ def test_a_reader_is_told_of_aborted_transactions_that_end_in_later_segments(tmp
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_rows_are_made_anew_where_all_indexes_of_a_segment_were_removed(tmp_path: Path, clean: bool) -> None:
+def test_rows_are_made_again_where_all_indexes_of_a_segment_were_removed(tmp_path: Path, clean: bool) -> None:
     """That is how Kafka's are repaired; without the rows readers would be given what was aborted."""
     store = Store(tmp_path)
     log = store.open()

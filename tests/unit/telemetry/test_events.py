@@ -58,7 +58,7 @@ def test_an_unknown_logger_has_no_level() -> None:
         Log().events.set_level("strandline.nothing", "debug")
 
 
-def test_what_clients_cause_is_limited_and_counted() -> None:
+def test_events_that_clients_cause_are_limited_and_counted() -> None:
     log = Log()
     connections = log.events.named(CONNECTIONS)
     for _ in range(LIMITED_LINES + 30):

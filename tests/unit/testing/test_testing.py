@@ -1,4 +1,4 @@
-"""What users import in their tests."""
+"""The names that users import in their tests."""
 
 from __future__ import annotations
 

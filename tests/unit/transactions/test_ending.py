@@ -16,7 +16,7 @@ PARTITION = TopicPartition("t", 0)
 
 
 class Coordinator:
-    """Whatever is planned is done at once, for one transactional id."""
+    """A coordinator of one transactional id that carries out every plan at once."""
 
     def __init__(self) -> None:
         self.shard = TransactionShard(TransactionSettings(60_000, 10**9))

@@ -20,7 +20,7 @@ ZEROS = bytes(10_000_000)
 @pytest.mark.parametrize(
     "data", [b"", b"x", TEXT, bytes(range(256)) * 300], ids=("empty", "byte", "text", "bytes")
 )
-def test_what_is_decompressed_is_what_was_compressed(name: str, data: bytes) -> None:
+def test_decompression_returns_the_bytes_that_were_compressed(name: str, data: bytes) -> None:
     assert compression.decompress(CODES[name], compression.compress(CODES[name], data)) == data
 
 

@@ -21,11 +21,11 @@ def test_a_flexible_request_has_header_version_2() -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_an_answer_to_api_versions_never_has_tagged_fields_in_its_header(version: int) -> None:
+def test_a_response_to_api_versions_never_has_tagged_fields_in_its_header(version: int) -> None:
     assert response_header_version(18, ApiVersionsRequest.FLEXIBLE, version) == 0
 
 
-def test_a_flexible_answer_has_header_version_1() -> None:
+def test_a_flexible_response_has_header_version_1() -> None:
     assert response_header_version(3, MetadataRequest.FLEXIBLE, 8) == 0
     assert response_header_version(3, MetadataRequest.FLEXIBLE, 9) == 1
 
@@ -37,6 +37,6 @@ def test_the_client_id_keeps_its_two_byte_length_in_a_flexible_header() -> None:
     assert decode(RequestHeader, 2, data) == header
 
 
-def test_an_answer_header_is_the_correlation_id_and_tags() -> None:
+def test_a_response_header_is_the_correlation_id_and_tags() -> None:
     assert bytes(encode(ResponseHeader(correlation_id=7), 0)) == bytes.fromhex("00000007")
     assert bytes(encode(ResponseHeader(correlation_id=7), 1)) == bytes.fromhex("0000000700")

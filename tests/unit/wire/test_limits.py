@@ -1,4 +1,4 @@
-"""What a decoder refuses before it allocates anything."""
+"""The messages that a decoder refuses before it allocates anything."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_request_must_not_lose_what_its_version_cannot_say() -> None:
         encode(Older(new=8), 0)
 
 
-def test_an_answer_says_what_its_version_can() -> None:
+def test_a_response_has_the_fields_of_its_version() -> None:
     assert bytes(encode(OlderAnswer(new=8), 0)) == b""
 
 

@@ -16,7 +16,7 @@ from tests.unit.config.settings import started
 
 
 @in_world()
-async def test_what_is_listed_can_be_described(world: World) -> None:
+async def test_listed_resources_can_be_described(world: World) -> None:
     client = world.connect()
     await create(client)
     listed = (await client.call(ListConfigResourcesRequest(), 1)).config_resources

@@ -72,7 +72,7 @@ LONG_NAMES: dict[str, tuple[Request, int]] = {
 
 
 @pytest.mark.parametrize("what", LONG_NAMES)
-def test_name_as_long_as_can_be_is_refused_with_an_answer(what: str, tmp_path: object) -> None:
+def test_name_as_long_as_can_be_is_refused_with_a_response(what: str, tmp_path: object) -> None:
     @in_world()
     async def scenario(world: World) -> None:
         request, version = LONG_NAMES[what]
@@ -151,7 +151,7 @@ async def test_clients_cannot_write_control_records(world: World) -> None:
 
 
 @in_world()
-async def test_numbers_at_the_edges_are_answered(world: World) -> None:
+async def test_numbers_at_the_edges_get_a_response(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -183,7 +183,7 @@ async def test_metadata_larger_than_a_topic_s_segment_is_still_written(world: Wo
 
 
 @in_world(group_initial_rebalance_delay_ms="0")
-async def test_an_answer_that_cannot_be_written_closes_its_connection_and_nothing_else(world: World) -> None:
+async def test_a_response_that_cannot_be_written_closes_its_connection_and_nothing_else(world: World) -> None:
     """A member's id begins with its client's: with one as long as can be it does not fit into the answer."""
     client = world.connect()
     await client.call(FindCoordinatorRequest(key="g", key_type=0), 2)

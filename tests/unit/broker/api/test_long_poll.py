@@ -31,7 +31,7 @@ async def polled(client: Client) -> dict[int, object]:
 
 
 @in_world()
-async def test_an_append_wakes_whoever_waits_for_it(world: World) -> None:
+async def test_an_append_wakes_the_polls_that_wait_for_it(world: World) -> None:
     writer, reader, bystander = world.connect(), world.connect(), world.connect()
     await create(writer, partitions=2)
     await append(writer, batch(1))
@@ -83,7 +83,7 @@ async def test_several_appends_of_one_request_wake_a_poll_once(world: World) -> 
 
 
 @in_world()
-async def test_when_time_is_up_a_poll_is_answered_with_what_there_is(world: World) -> None:
+async def test_when_time_is_up_a_poll_gets_the_records_that_are_there(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -111,14 +111,14 @@ async def test_an_error_is_told_at_once(world: World) -> None:
 
 
 @in_world()
-async def test_a_fetch_of_nothing_is_answered_at_once(world: World) -> None:
+async def test_a_fetch_of_nothing_gets_its_response_at_once(world: World) -> None:
     client = world.connect()
     answer = await client.call(fetch(wait_ms=LONG_MS), FETCH)
     assert (answer.error_code, answer.responses) == (ErrorCode.NONE, ())
 
 
 @in_world()
-async def test_deletion_of_the_topic_wakes_whoever_waits_for_it(world: World) -> None:
+async def test_deletion_of_the_topic_wakes_the_polls_that_wait_for_it(world: World) -> None:
     client, reader = world.connect(), world.connect()
     await create(client)
     await append(client, batch(1))
@@ -160,7 +160,7 @@ async def test_a_reader_sees_nothing_above_the_high_watermark(world: World) -> N
 
 
 @in_world()
-async def test_the_first_batch_of_an_answer_is_whole_and_the_others_fit(world: World) -> None:
+async def test_the_first_batch_of_a_response_is_whole_and_the_others_fit(world: World) -> None:
     client = world.connect()
     await create(client, partitions=2)
     for index in range(2):
@@ -174,7 +174,7 @@ async def test_the_first_batch_of_an_answer_is_whole_and_the_others_fit(world: W
 
 
 @in_world()
-async def test_nobody_waits_for_more_than_one_answer_can_hold(world: World) -> None:
+async def test_nobody_waits_for_more_than_one_response_can_hold(world: World) -> None:
     client = world.connect()
     await create(client)
     for _ in range(3):
@@ -206,7 +206,7 @@ async def test_where_less_was_checked_than_was_asked_for_nobody_waits_for_the_re
 
 
 @in_world()
-async def test_an_answer_without_room_has_its_first_batch(world: World) -> None:
+async def test_a_response_without_room_has_its_first_batch(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -214,7 +214,9 @@ async def test_an_answer_without_room_has_its_first_batch(world: World) -> None:
 
 
 @in_world()
-async def test_a_poll_whose_partition_is_forgotten_by_the_next_request_is_answered(world: World) -> None:
+async def test_a_poll_whose_partition_is_forgotten_by_the_next_request_gets_its_response(
+    world: World,
+) -> None:
     writer, reader = world.connect(), world.connect()
     topic_id = await create(writer)
     answer = await reader.call(fetch((0, 0), topic_id=topic_id, session=(0, 0)), 13)

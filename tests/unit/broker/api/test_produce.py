@@ -43,7 +43,7 @@ async def numbers(client: Client, topic: str = "t") -> list[int]:
 
 
 @in_world()
-async def test_acks_0_gets_no_answer_and_keeps_its_order(world: World) -> None:
+async def test_acks_0_gets_no_response_and_keeps_its_order(world: World) -> None:
     client = world.connect()
     await create(client)
     for number in range(20):
@@ -76,7 +76,7 @@ async def test_acks_other_than_0_1_and_all_are_refused(world: World) -> None:
 
 
 @in_world()
-async def test_each_partition_of_a_request_is_answered_by_itself(world: World) -> None:
+async def test_each_partition_of_a_request_has_an_outcome_of_its_own(world: World) -> None:
     client = world.connect()
     await create(client, "a")
     await create(client, "b")
@@ -116,7 +116,7 @@ async def test_topic_ids_stand_for_names_from_version_13(world: World) -> None:
 
 
 @in_world()
-async def test_log_append_time_is_answered_and_stored(world: World) -> None:
+async def test_log_append_time_is_stored_and_in_the_response(world: World) -> None:
     client = world.connect()
     await create(client, message_timestamp_type="LogAppendTime")
     world.clock.ms += 777
@@ -175,7 +175,7 @@ async def test_the_leader_epoch_is_raised_after_an_unclean_end_only(world: World
 
 
 @pytest.mark.parametrize("version", range(9, ProduceResponse.VERSIONS.high + 1))
-def test_the_answer_that_is_written_by_hand_is_what_its_schema_says(version: int) -> None:
+def test_the_response_that_is_written_by_hand_has_the_bytes_of_its_schema(version: int) -> None:
     topics = [Topic("orders", b"\1" * 16), Topic("x" * 200, b"\2" * 16), Topic("none of it", b"\3" * 16)]
     pieces = [
         Piece(0, 3, memoryview(b"")),
@@ -208,7 +208,7 @@ def test_the_answer_that_is_written_by_hand_is_what_its_schema_says(version: int
 
 
 @in_world()
-async def test_acks_all_is_answered_when_the_high_watermark_has_passed(world: World) -> None:
+async def test_acks_all_gets_its_response_when_the_high_watermark_has_passed(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))

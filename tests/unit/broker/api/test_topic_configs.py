@@ -382,7 +382,8 @@ async def test_unclean_election_that_comes_to_be_allowed_is_held(world: World) -
 
 @in_world()
 async def test_how_far_a_log_is_compacted_is_written_down_when_it_is_cut(world: World) -> None:
-    """What is fetched into the place of what went is dirty; otherwise values that were deleted could come back."""
+    """Records that are fetched into the place of records that were cut are dirty: otherwise values that were deleted
+    could come back."""
     client = world.connect()
     await create(client, cleanup_policy="compact")
     for _ in range(3):

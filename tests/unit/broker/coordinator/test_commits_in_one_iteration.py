@@ -33,7 +33,7 @@ async def test_commits_of_many_connections_are_one_batch(world: World) -> None:
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_who_asks_behind_a_commit_finds_it(world: World) -> None:
+async def test_a_request_after_a_commit_finds_it(world: World) -> None:
     client = (await under_load(world))[0]
     client.ask(fitted(commit("g", {0: 5}), 9), 9)
     client.ask(fitted(fetch_offsets("g", partitions=(0,)), 9), 9)
@@ -43,7 +43,7 @@ async def test_who_asks_behind_a_commit_finds_it(world: World) -> None:
 
 
 @in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="200")
-async def test_commits_that_are_not_replicated_are_not_answered_until_they_time_out(world: World) -> None:
+async def test_commits_that_are_not_replicated_get_no_response_until_they_time_out(world: World) -> None:
     clients = await under_load(world)
     with high_watermark_stands(world, OFFSETS_TOPIC):
         await all_commit(clients, 6)
@@ -53,7 +53,7 @@ async def test_commits_that_are_not_replicated_are_not_answered_until_they_time_
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_a_client_that_goes_before_its_commit_is_answered_troubles_nobody(world: World) -> None:
+async def test_a_client_that_goes_before_the_response_to_its_commit_troubles_nobody(world: World) -> None:
     clients = await under_load(world)
     with high_watermark_stands(world, OFFSETS_TOPIC):
         await all_commit(clients, 7)
@@ -63,7 +63,7 @@ async def test_a_client_that_goes_before_its_commit_is_answered_troubles_nobody(
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_a_connection_that_waits_for_too_many_answers_goes_on_when_they_come(world: World) -> None:
+async def test_a_connection_that_waits_for_too_many_responses_goes_on_when_they_come(world: World) -> None:
     client = (await under_load(world))[0]
     with high_watermark_stands(world, OFFSETS_TOPIC):
         for number in range(250):

@@ -22,7 +22,7 @@ TRANSACTION = 1
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_groups_begin_anew_when_the_offsets_topic_is_deleted(world: World) -> None:
+async def test_groups_begin_again_when_the_offsets_topic_is_deleted(world: World) -> None:
     client = await ready(world)
     await call(client, commit("g", {0: 5}), 9)
     member, generation = await formed(client, "h")
@@ -43,7 +43,7 @@ async def test_groups_begin_anew_when_the_offsets_topic_is_deleted(world: World)
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_whoever_waits_for_a_deleted_coordinator_is_told_to_find_another(world: World) -> None:
+async def test_a_client_that_waits_for_a_deleted_coordinator_is_told_to_find_another(world: World) -> None:
     client, other = await ready(world), world.connect()
     await formed(client)
     first = await call(other, join("g"), 9)
@@ -113,7 +113,7 @@ async def init_producer(client: Client) -> Any:
 
 
 @in_world(transaction_state_log_num_partitions="1")
-async def test_transactional_ids_begin_anew_when_their_topic_is_deleted(world: World) -> None:
+async def test_transactional_ids_begin_again_when_their_topic_is_deleted(world: World) -> None:
     client = world.connect()
     find = FindCoordinatorRequest(key_type=TRANSACTION, coordinator_keys=("x",))
     await client.call(find, 4)

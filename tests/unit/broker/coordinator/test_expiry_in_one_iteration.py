@@ -1,4 +1,5 @@
-"""What time and deletions decide in a turn of the loop, they decide with what requests of that turn have brought."""
+"""Decisions of time and deletions in one iteration of the loop see the records that requests of that iteration have
+brought."""
 
 from __future__ import annotations
 

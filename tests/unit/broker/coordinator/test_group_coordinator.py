@@ -224,7 +224,7 @@ async def test_a_commit_that_is_not_replicated_is_not_shown_and_times_out(world:
 
 
 @in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="50")
-async def test_whoever_is_told_that_nothing_was_written_is_not_told_what_that_was(world: World) -> None:
+async def test_a_join_that_was_not_written_has_no_epoch_and_no_assignment(world: World) -> None:
     client = await ready(world)
     await call(client, commit("g", {0: 5}), 9)
     with high_watermark_stands(world, OFFSETS_TOPIC):
@@ -238,8 +238,9 @@ async def test_whoever_is_told_that_nothing_was_written_is_not_told_what_that_wa
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_an_answer_that_rests_on_what_is_not_committed_waits_for_it(world: World) -> None:
-    """Whoever asks again what it is assigned has nothing written; a failover could take back what it is told."""
+async def test_a_response_that_depends_on_uncommitted_records_waits_for_them(world: World) -> None:
+    """A member that asks again for its assignment has no record written; a failover could take back the assignment that
+    it is told."""
     client, other = await ready(world), world.connect()
     member, generation = await formed(client)
     with high_watermark_stands(world, OFFSETS_TOPIC) as replica:
@@ -255,8 +256,8 @@ async def test_an_answer_that_rests_on_what_is_not_committed_waits_for_it(world:
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_an_answer_that_rests_on_what_was_found_and_is_not_committed_waits_for_it(world: World) -> None:
-    """What a new leader finds at the end of its log may be there alone."""
+async def test_a_response_that_depends_on_records_found_uncommitted_waits_for_them(world: World) -> None:
+    """Records that a new leader finds at the end of its log may be nowhere else."""
     client, other = await ready(world), world.connect()
     member, generation = await formed(client)
     groups = world.broker.groups

@@ -40,7 +40,7 @@ async def test_joins_of_more_connections_than_are_handled_at_a_time_are_one_batc
 
 
 @in_world(offsets_topic_num_partitions="1")
-async def test_who_comes_behind_a_join_finds_the_member(world: World) -> None:
+async def test_a_request_after_a_join_finds_the_member(world: World) -> None:
     one, other, *_ = await under_load(world)
     one.ask(consumer_join("c", "m1"), 1)
     other.ask(consumer_join("c", "m2"), 1)

@@ -88,7 +88,7 @@ def test_a_failed_read_takes_its_directory_offline(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
-def test_whoever_waits_for_an_offline_partition_is_told(tmp_path: Path) -> None:
+def test_a_request_that_waits_for_an_offline_partition_gets_an_error(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         _, second = await one_topic_in_each(world)
         waiting, client = world.connect(), world.connect()
@@ -132,7 +132,7 @@ def test_after_a_start_the_directory_is_used_again_and_nothing_acknowledged_is_l
 
 
 @in_world(disk=WatchedDisk)
-async def test_metadata_that_cannot_be_synced_halts_the_node_before_it_is_answered(world: World) -> None:
+async def test_metadata_that_cannot_be_synced_halts_the_node_before_it_is_acknowledged(world: World) -> None:
     client = world.connect()
     disk_of(world).fail("sync", "__cluster_metadata-0/00000000000000000000.log")
     creating = asyncio.ensure_future(create(client))
@@ -223,7 +223,7 @@ async def test_deletions_of_records_at_the_same_time_do_not_disturb_each_other(w
 
 
 @in_world()
-async def test_a_damaged_log_is_told_to_whoever_reads_there_and_to_nobody_else(world: World) -> None:
+async def test_a_damaged_log_is_an_error_for_its_readers_and_for_nobody_else(world: World) -> None:
     client = world.connect()
     await create(client, partitions=2)
     for index in range(2):

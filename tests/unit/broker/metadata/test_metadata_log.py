@@ -79,7 +79,7 @@ async def test_the_next_plan_sees_what_is_not_committed_yet_and_clients_do_not(w
 
 
 @in_world()
-async def test_nothing_is_answered_before_it_is_synced(world: World) -> None:
+async def test_nothing_is_acknowledged_before_it_is_synced(world: World) -> None:
     client = world.connect()
     world.workers.hold()
     client.ask(new_topics("t"), 7)
@@ -162,7 +162,7 @@ async def test_a_restart_arrives_at_the_same_image(world: World) -> None:
 
 
 @in_world()
-async def test_a_torn_end_of_the_log_is_cut_and_what_was_answered_stays(world: World) -> None:
+async def test_a_torn_end_of_the_log_is_cut_and_acknowledged_records_stay(world: World) -> None:
     await create(world.connect())
     world.crash()
     path = world.data / "__cluster_metadata-0" / "00000000000000000000.log"
@@ -249,7 +249,7 @@ async def test_a_deleted_topic_s_directory_is_renamed_at_once_and_removed_after_
 
 
 @in_world()
-async def test_what_a_crash_left_of_a_deleted_topic_is_removed_by_the_next_start(world: World) -> None:
+async def test_files_that_a_crash_left_of_a_deleted_topic_are_removed_by_the_next_start(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -331,7 +331,7 @@ async def test_a_log_that_had_left_the_committed_one_does_not_go_on_behind_a_sna
 
 
 @in_world()
-async def test_who_asks_for_a_piece_of_a_snapshot_has_been_heard_of(world: World) -> None:
+async def test_a_node_that_asks_for_a_piece_of_a_snapshot_counts_as_heard_of(world: World) -> None:
     quorum = world.broker.quorum
     await quorum.make_snapshot(image_records.records_of(world.broker.image), quorum.applied_offset)
     role, snapshot = quorum.core.role, quorum.store.snapshot

@@ -1,4 +1,4 @@
-"""What a node makes of the metadata that it is given."""
+"""The state that a node makes of committed metadata."""
 
 from __future__ import annotations
 

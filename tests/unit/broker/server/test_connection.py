@@ -132,7 +132,7 @@ async def test_records_that_wait_behind_a_long_poll_are_sent_although_their_segm
 
 
 @in_world()
-async def test_request_without_an_answer_keeps_its_place_in_the_order(world: World) -> None:
+async def test_request_without_a_response_keeps_its_place_in_the_order(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -147,7 +147,7 @@ async def test_request_without_an_answer_keeps_its_place_in_the_order(world: Wor
 
 
 @in_world()
-async def test_peer_that_does_not_read_its_answers_stops_itself(world: World) -> None:
+async def test_peer_that_does_not_read_its_responses_stops_itself(world: World) -> None:
     client, other = world.connect(), world.connect()
     await create(client)
     await append(client, batch(1, size=200_000))
@@ -214,7 +214,7 @@ async def test_memory_of_a_request_is_free_only_when_it_has_been_handled(world: 
 
 
 @in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000")
-async def test_whoever_waits_for_memory_is_not_overtaken_by_a_smaller_request(world: World) -> None:
+async def test_a_request_that_waits_for_memory_is_not_overtaken_by_a_smaller_one(world: World) -> None:
     first, second, third = world.connect(), world.connect(), world.connect()
     await create(first)
     await append(first, batch(1))

@@ -202,7 +202,7 @@ async def test_idle_connections_are_closed_and_busy_ones_stay(world: World) -> N
 
 
 @in_world(connections_max_idle_ms="5000")
-async def test_a_client_that_never_reads_its_answer_is_idle_too(world: World) -> None:
+async def test_a_client_that_never_reads_its_response_is_idle_too(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1, size=100_000))
@@ -277,7 +277,7 @@ async def test_the_limit_of_a_listener_can_be_raised_while_the_broker_runs(world
     max_connections="2",
     **{"listener.name.a.max.connections": "1"},
 )
-async def test_who_has_waited_longest_for_a_place_gets_it(world: World) -> None:
+async def test_the_connection_that_has_waited_longest_for_a_place_gets_it(world: World) -> None:
     of_a, of_b = world.connect(0), world.connect(1)
     assert await is_served(of_a)
     assert await is_served(of_b)

@@ -68,7 +68,7 @@ def test_connections_that_are_milliseconds_apart_are_not_put_off() -> None:
         world.loop.end_iteration(ms=1)
 
 
-def test_connections_that_arrive_together_are_handled_together_and_then_answered() -> None:
+def test_requests_that_arrive_together_are_handled_together_and_then_get_their_responses() -> None:
     world = World()
     world.become_busy()
     first, second = world.connections[:2]
@@ -79,7 +79,7 @@ def test_connections_that_arrive_together_are_handled_together_and_then_answered
     assert world.story == ["1 handled", "0 handled", "1 sent", "0 sent"]
 
 
-def test_what_arrives_while_a_turn_is_handled_has_the_next_one() -> None:
+def test_requests_that_arrive_while_a_batch_is_handled_are_in_the_next_one() -> None:
     world = World()
     world.become_busy()
 

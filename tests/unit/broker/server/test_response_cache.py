@@ -20,7 +20,7 @@ async def partition_counts(client: Client, request: MetadataRequest, version: in
 
 
 @in_world()
-async def test_others_are_served_while_a_large_answer_is_made(world: World) -> None:
+async def test_others_are_served_while_a_large_response_is_made(world: World) -> None:
     client, other = world.connect(), world.connect()
     await create(client, "large", 600)
     named = MetadataRequest(topics=(MetadataRequestTopic(name="large"),), allow_auto_topic_creation=False)
@@ -50,7 +50,7 @@ async def test_metadata_of_all_topics_is_made_once_until_something_changes(world
 
 
 @in_world()
-async def test_who_asks_while_the_answer_is_made_gets_what_has_changed_since(world: World) -> None:
+async def test_a_request_during_the_making_of_a_response_gets_the_changes_since(world: World) -> None:
     first, second = world.connect(), world.connect()
     await create(first, "large", 600)
     world.workers.hold()
@@ -68,7 +68,7 @@ async def test_who_asks_while_the_answer_is_made_gets_what_has_changed_since(wor
     assert epochs == [0, 5]
 
 
-def test_few_answers_are_kept_and_none_that_is_older_than_the_question() -> None:
+def test_few_responses_are_kept_and_none_that_is_older_than_the_request() -> None:
     kept = ResponseCache()
     for number in range(CACHED_MAX + 1):
         kept.put(number, 7, "brokers", b"answer")
