@@ -37,7 +37,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                 yield getattr(node, "lineno", 1), text
 
 
-def test_no_docstring_begins_with_what_or_whoever() -> None:
+def test_no_docstring_hides_its_subject() -> None:
     found = [
         f"{path.relative_to(SOURCE)}:{line}: {text.splitlines()[0]}"
         for path in sorted(SOURCE.rglob("*.py"))

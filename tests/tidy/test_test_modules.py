@@ -1,4 +1,4 @@
-"""What several test modules use is in a module of its own, not in one of them."""
+"""Code that several test modules use is in a module of its own, not in one of them."""
 
 from __future__ import annotations
 

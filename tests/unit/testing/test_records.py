@@ -20,7 +20,7 @@ def started() -> Iterator[BrokerProcess]:
         yield process
 
 
-def test_what_is_produced_can_be_consumed_and_expected(started: BrokerProcess) -> None:
+def test_produced_records_can_be_consumed_and_expected(started: BrokerProcess) -> None:
     topic = started.create_topic(partitions=1)
     placed = started.produce(topic, [b"bytes", "text", {"n": 1}, ("key", "value"), ("gone", None)])
     assert [each.offset for each in placed] == [0, 1, 2, 3, 4]

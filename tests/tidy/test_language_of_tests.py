@@ -1,0 +1,34 @@
+"""The name of a test is a claim, and its docstring a sentence: both begin with their subject."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+# Folders whose names and docstrings have not been read for this yet: one that has been read leaves the list.
+UNREAD = {"compat", "lab", "mirror", "oracle", "registry", "security", "serde", "spark", "system", "upgrade"}
+HIDDEN_SUBJECT = re.compile(r"test_(what|who|whoever|whatever)_|test_.*(whoever|_anew|_answer)")
+FORBIDDEN = ("What ", "Who ", "Whoever ", "Whatever ")
+
+
+def definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for path in sorted(TESTS.rglob("*.py")):
+        name = path.relative_to(TESTS)
+        if name.parts[0] not in UNREAD:
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"{name}:{getattr(node, 'lineno', 1)}", node
+
+
+def test_names_and_docstrings_of_tests_do_not_hide_their_subject() -> None:
+    names, docstrings = [], []
+    for place, node in definitions():
+        if not isinstance(node, ast.Module) and HIDDEN_SUBJECT.match(node.name):
+            names.append(f"{place}: {node.name}")
+        if (text := ast.get_docstring(node)) is not None and text.startswith(FORBIDDEN):
+            docstrings.append(f"{place}: {text.splitlines()[0]}")
+    assert names == [], "a claim has a subject: a member, a record, a response"
+    assert docstrings == [], "say what the thing is or returns, with the subject first"
