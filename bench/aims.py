@@ -1,4 +1,4 @@
-"""What Strandline is meant to reach, as ratios to a warmed-up Apache Kafka, and what the seeds say of Kafka."""
+"""The aims of Strandline, as ratios to a warmed-up Apache Kafka, and figures that others published about Kafka."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_ACK = "first_ack_s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """A ratio to reach: at least `ratio` where more is better, at most where less is."""
+    """A ratio to reach: at least `ratio` if more is better, at most `ratio` if less is better."""
 
     ratio: float
     more_is_better: bool
@@ -54,15 +54,16 @@ _OTHERS = {
 
 
 def aim_for(figure: str, scenario: dict[str, Any]) -> Aim | None:
-    """None where no aim was set: 10 kB records, latencies other than p99, codecs' throughput."""
+    """Returns the aim of a figure; None if there is none: 10 kB records, latencies other than p99, codecs'
+    throughput."""
     if figure == PRODUCE_RATE:
         return _PRODUCE_BY_RECORD_BYTES.get(scenario.get("record_bytes", 0))
     return _OTHERS.get(figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedFigure:
-    """What the seeds report of a single broker in production (Kreps 2013; Wang et al. 2015)."""
+class PublishedFigure:
+    """A published figure of a single broker in production (Kreps 2013; Wang et al. 2015)."""
 
     metric: str
     said: str
@@ -71,19 +72,19 @@ class SeedFigure:
     unit: str
 
 
-SEED_FIGURES = (
-    SeedFigure(
+PUBLISHED_FIGURES = (
+    PublishedFigure(
         metric="producer throughput", said="200–500 MB/s", figure=PRODUCE_RATE, scale=1.0, unit="MB/s"
     ),
-    SeedFigure(
+    PublishedFigure(
         metric="messages a second",
         said="1–2 million",
         figure="produce_records_s",
         scale=1e-6,
         unit="million",
     ),
-    SeedFigure(
+    PublishedFigure(
         metric="consumer throughput", said="300–600 MB/s", figure=CONSUME_RATE, scale=1.0, unit="MB/s"
     ),
-    SeedFigure(metric="latency, p99", said="5–10 ms", figure=LATENCY_P99, scale=1.0, unit="ms"),
+    PublishedFigure(metric="latency, p99", said="5–10 ms", figure=LATENCY_P99, scale=1.0, unit="ms"),
 )

@@ -1,6 +1,8 @@
-"""What rules cost: `python -m bench.authorizer`, a broker without an authorizer beside one with 10,000 rules, in pairs.
+"""Measures the cost of ACLs: a broker without an authorizer beside one with 10,000 rules, in pairs.
 
-Clients are the same, and the rules allow them what they do by a prefix among the 10,000.
+    python -m bench.authorizer
+
+The clients are the same; one of the 10,000 rules, with a prefix, allows their requests.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _PREFIXED = 4
 
 
 def rules() -> list[Acl]:
-    """Those that let the clients work, and many for others and for other topics."""
+    """Returns the rules that let the clients work, and many more for other users and other topics."""
     anonymous = "User:ANONYMOUS"
     allowed = [
         Acl(

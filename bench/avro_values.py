@@ -1,4 +1,5 @@
-"""Avro values of a benchmark and who decodes them: `format("strandline-avro")`, or Spark's connector with from_avro."""
+"""The Avro values of a benchmark and their decoders: `format("strandline-avro")`, and Spark's connector with
+from_avro."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def fill(bootstrap: str, topic: str, records: int) -> None:
 
 
 def peers(spark: Any, bootstrap: str, topic: str, tuned: dict[str, str]) -> dict[str, Callable[[], Any]]:
-    """Each gives the topic's values as columns; `tuned` are options of Spark's connector."""
+    """Returns functions that read the topic's values as columns; `tuned` has options of Spark's connector."""
     from pyspark.sql.avro.functions import from_avro
 
     register(spark)

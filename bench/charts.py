@@ -1,4 +1,4 @@
-"""Bar charts as SVG, written by hand: no library, a few kilobytes each, readable on light and dark pages."""
+"""Draws bar charts as SVG without a library: a few kilobytes each, readable on light and dark pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXT = "#222222"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A value with the range it was seen in."""
+    """A value with its lowest and highest measurement."""
 
     value: float
     low: float
@@ -28,14 +28,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Bars that belong together, one for each series; None where a series has nothing to show."""
+    """Bars that belong together, one for each series; None for a series without a value."""
 
     label: str
     bars: Sequence[Bar | None]
 
 
 def grouped_bars(title: str, unit: str, series: Sequence[str], groups: Sequence[Group]) -> str:
-    """Horizontal bars with whiskers from the lowest to the highest round."""
+    """Returns a chart of horizontal bars, with whiskers from the lowest to the highest round."""
     highest = max((bar.high for group in groups for bar in group.bars if bar), default=1.0) or 1.0
     scale = (_WIDTH - _LABEL_WIDTH - _VALUE_WIDTH) / highest
     group_height = _BAR_HEIGHT * len(series) + _GROUP_GAP
@@ -88,7 +88,7 @@ def _bar(bar: Bar, y: float, scale: float, colour: str) -> list[str]:
 
 
 def short(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Returns a number with three significant digits, without an exponent."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""docs/benchmarks/client.md, made from the results of a run."""
+"""Makes docs/benchmarks/client.md from the results of a run."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def render(results: Results) -> str:
 
 
 def keep_as_earlier(results: Results, scenario: str) -> None:
-    """Before a scenario is measured once more: its figures must not vanish because they did not please."""
+    """Keeps the figures of a scenario before it is measured again, so that no figures vanish because they were bad."""
     told = results.scenarios.pop(scenario)
     name = f"{scenario}{EARLIER}{told.get('revision', results.run['revision'])}"
     results.scenarios[name] = told
@@ -95,7 +95,7 @@ def keep_as_earlier(results: Results, scenario: str) -> None:
 
 
 def _earlier(results: Results) -> str:
-    """What the aims' ratios were where they were measured before."""
+    """Returns the aims' ratios in earlier measurements."""
     rows = []
     for name, told in results.scenarios.items():
         if EARLIER in name and told.get("what") in _COLUMNAR:
@@ -227,7 +227,7 @@ def _others_middle(results: Results) -> float:
 
 
 def _parts(results: Results) -> str:
-    """Parts that were measured once more, after the run."""
+    """Returns the parts that were measured again after the run."""
     run = results.run
     again = [
         f"{name} (revision {told['revision']}, {told['rounds']} rounds)"

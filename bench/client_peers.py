@@ -1,8 +1,8 @@
-"""Python clients side by side: each writes and reads the same records on the same broker, in a process of its own.
+"""Runs Python clients side by side: each writes and reads the same records on the same broker, in its own process.
 
-Every client hands records to the application as its users get them: confluent-kafka's messages, aiokafka's,
-kafka-python's and Strandline's records, one object each, and the application looks at each value. The columnar client
-gives tables, and the application looks at the column of values. Reading is measured from the first records on.
+Every client hands records to the application as its users get them: messages of confluent-kafka, records of aiokafka,
+kafka-python and Strandline, one object each. The application reads each value. The columnar client returns tables, and
+the application reads the column of values. Reading is measured from the first records on.
 
 `python -m bench.client_peers NAME produce|consume JSON` is one step.
 """
@@ -51,7 +51,7 @@ def run(name: str, what: str, work: Work) -> Done:
 
 
 class _Reading:
-    """Counts records and bytes, and starts the clock with the first ones."""
+    """Counts records and bytes, and starts the clock with the first records."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -274,7 +274,7 @@ def produce_columnar(work: Work) -> Done:
 
 
 def _loop(main: Coroutine[Any, Any, Done]) -> Done:
-    """On uvloop, which suits both asyncio clients best."""
+    """Returns a loop of uvloop, on which both asyncio clients are fastest."""
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

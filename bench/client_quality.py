@@ -1,4 +1,4 @@
-"""What a client costs besides throughput: round trips, lingering and memory, each measured in a process of its own.
+"""Measures round trips, lingering and memory of a client, each in a process of its own.
 
     round-trip   records at random gaps, from `send` to the acknowledgement and to the consumer in the same process
     linger       a steady stream: from `send` to the acknowledgement, and how many records share a batch
@@ -136,7 +136,7 @@ def round_trip_confluent(question: Question) -> Figures:
     is_done = threading.Event()
 
     def serve() -> None:
-        """Delivery reports come when somebody polls: a thread that waits for them sees them at once."""
+        """Polls in a thread, so that delivery reports are seen at once: librdkafka calls back only from poll()."""
         while not is_done.is_set():
             producer.poll(0.1)
 
@@ -179,7 +179,7 @@ def _stamp(value: bytes) -> float:
 
 
 def linger(question: Question) -> Figures:
-    """A stream of `rate_per_s` records: latency of acknowledgements, and what lingering saves."""
+    """Sends a stream of `rate_per_s` records; returns the latency of acknowledgements, and the savings of lingering."""
     from strandline.client import Producer
 
     async def main() -> Figures:
@@ -210,7 +210,7 @@ def linger(question: Question) -> Figures:
 
 
 def linger_throughput(question: Question) -> Figures:
-    """As many records as the producer can take."""
+    """Sends as many records as the producer accepts."""
     from strandline.client import Producer
 
     async def main() -> Figures:
@@ -250,7 +250,7 @@ def produce_memory(question: Question) -> Figures:
 
 
 def consume_memory(question: Question) -> Figures:
-    """A reader that is slow at first, so that the client fetches ahead as far as it may."""
+    """Reads slowly at first, so that the client fetches ahead as far as it may."""
     from strandline.client import Consumer, TopicPartition
 
     async def main() -> Figures:
@@ -276,7 +276,7 @@ def _own_cpu_s() -> float:
 
 
 def _forget_peak() -> int:
-    """What the process has now; the kernel's memory of the highest begins anew."""
+    """Resets the kernel's record of the peak, and returns the present memory of the process."""
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 

@@ -3,10 +3,10 @@
     python -m bench.client_run [--rounds N] [--bytes 100,1000,10000] [--only throughput,round-trip,linger,memory]
                                [--scale F] [--again] [--dry]
 
-Writes docs/benchmarks/client.json and client.md; `--dry` only prints the page, `--scale 0.1` has a tenth of the
-records, for trying. `--again` keeps what is in client.json and measures only the parts that are named once more, each
-with its own rounds; the page says which revision each part is of. Rounds alternate the clients, so that whatever else
-the machine does meets all of them.
+Writes docs/benchmarks/client.json and client.md. `--dry` only prints the page; `--scale 0.1` writes a tenth of the
+records, for trials. `--again` keeps the figures in client.json and measures only the named parts again, each with its
+own rounds; the page says the revision of each part. The clients alternate within a round, so that other work on the
+machine meets all of them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Run:
             self.results = Results(run={**facts, "compilation_s": _compilation_s(scratch)})
 
     def _begin(self, scenario: str, **told: object) -> None:
-        """A scenario is measured; what was measured before stays under another name, and on the page."""
+        """Begins a scenario; its earlier figures stay under another name, and on the page."""
         if scenario in self.results.scenarios:
             client_page.keep_as_earlier(self.results, scenario)
         self.results.scenarios[scenario] = {**told, **self._part}
@@ -159,7 +159,7 @@ class Run:
                 )
 
     def _ask(self, scenario: str, name: str, number: int, **more: object) -> None:
-        """A topic for this step alone, filled first if it is to be read."""
+        """Runs one step on a topic of its own, which is filled first if the step reads."""
         topic = f"{scenario}-{name}-{number}-{more['what']}"
         question = client_quality.Question(
             name=name,
@@ -193,7 +193,7 @@ class Run:
 
 
 def _compilation_s(scratch: Path) -> float:
-    """What the kernels cost at their very first use, with an empty cache: seconds, in a process of its own."""
+    """Returns the seconds that the kernels take at their first use, with an empty cache, in a process of its own."""
     begun = time.perf_counter()
     subprocess.run(
         [sys.executable, "-c", "from strandline.client.columnar.warming import warm_up; warm_up()"],

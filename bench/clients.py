@@ -1,4 +1,4 @@
-"""What a client is asked to do in one step, and what it says about it."""
+"""The work of a client in one step, and its report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Write `record_count` records to a topic that is empty, or read all of them."""
+    """The work of a step: to write `record_count` records to an empty topic, or to read all of them."""
 
     bootstrap: str
     topic: str
@@ -23,7 +23,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """Time and cost of it, on the client's side; of the records that were measured, which may be all but the first."""
+    """The client's report: time and cost of the records that were measured, which may be all except the first ones."""
 
     record_count: int
     elapsed_s: float
@@ -35,7 +35,7 @@ class Client(Protocol):
     name: str
 
     def pids(self) -> Sequence[int]:
-        """Its processes that live longer than a step."""
+        """Returns the processes of the client that live longer than a step."""
 
     def produce(self, work: Work) -> Done:
         """Returns when every record is acknowledged."""

@@ -1,7 +1,8 @@
-"""Three nodes beside three of Apache Kafka's: `python -m bench.cluster`, `--rounds N`, `--mb N`, `--partitions N`.
+"""Measures three nodes beside three of Apache Kafka: `python -m bench.cluster`, `--rounds N`, `--mb N`, `--partitions
+N`.
 
-Two clusters do not fit on a small machine at once, so they take turns: in each round both are started, measured and
-stopped one after the other, and who comes first changes. Every figure is of RF=3, min ISR 2, acks=all.
+Two clusters do not fit on a small machine at once, so they take turns: in each round one after the other is started,
+measured and stopped, and the order alternates. Every figure is of RF=3, min ISR 2, acks=all.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def throughput(trio: Trio, topic: str, megabytes: int, values: Path) -> dict[str
 
 
 def latency(trio: Trio, topic: str) -> dict[str, float]:
-    """One write at a time on one connection to the leader: what replication itself takes."""
+    """Measures one write at a time on one connection to the leader: the time that replication itself takes."""
     create(trio, topic, 1, leader=1)
     took_ms = []
     with WireClient(trio.address(1)) as client:
@@ -99,7 +100,7 @@ def write_once(client: WireClient, topic: str) -> None:
 
 
 class Writer:
-    """librdkafka with its defaults but quick retries; the moments at which writes were acknowledged."""
+    """Writes with librdkafka's defaults except for quick retries, and notes when writes were acknowledged."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._producer = Producer(
@@ -138,7 +139,7 @@ class Writer:
             self.failed += 1
 
     def first_after(self, moment: float) -> float | None:
-        """When a write that was begun after the moment was first acknowledged."""
+        """Returns when the first write that was begun after a moment was acknowledged."""
         later = [at for number, at in list(self.acknowledged.items()) if self.sent[number] > moment]
         return min(later, default=None)
 
@@ -185,7 +186,7 @@ def failover(trio: Trio, topic: str, *, of_controller: bool) -> dict[str, float]
 
 
 def detection_ms(trio: Trio, survivors: list[int], killed_wall_s: float) -> float | None:
-    """When the first of the survivors wrote that the node is gone; only Strandline's log is read."""
+    """Returns when the first survivor logged that the node is gone; only Strandline's log is read."""
     begun = datetime.fromtimestamp(killed_wall_s, UTC)
     found = []
     for node in survivors:
@@ -202,7 +203,7 @@ def detection_ms(trio: Trio, survivors: list[int], killed_wall_s: float) -> floa
 
 
 def start_up(trio: Trio, topic: str) -> dict[str, float]:
-    """A whole cluster that was stopped cleanly: from its start until every node shows every replica in sync."""
+    """Measures the start of a cluster that was stopped cleanly, until every node shows every replica in sync."""
     begun_s = time.monotonic()
     trio.start()
     ready_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""docs/benchmarks/cluster.md, made from the results of a run."""
+"""Makes docs/benchmarks/cluster.md from the results of a run."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def render(results: Results) -> str:
 
 
 def _doubts(rounds: int, others_cores: float) -> list[str]:
-    """What a reader must hold against the figures."""
+    """Returns the paragraph about the limits of the figures."""
     if rounds >= _ROUNDS_ENOUGH and others_cores <= OTHERS_CORES_MAX:
         return []
     return [

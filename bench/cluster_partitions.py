@@ -1,7 +1,7 @@
-"""A topic of many partitions on three nodes: making it, losing a node, its return, and a start of all of them.
+"""Measures a topic of many partitions on three nodes: its creation, the loss of a node, its return, and a full start.
 
-Metadata alone says little: both brokers show a new partition in sync before they have touched a disk. So a step counts
-until one write to each partition is acknowledged by all of its in-sync replicas.
+Metadata alone says little: both brokers show a new partition in sync before they have touched a disk. So a step ends
+when one write to each partition is acknowledged by all of its in-sync replicas.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _until_in_sync(trio: Trio, topic: str, partitions: int) -> None:
 
 
 def _write_everywhere(trio: Trio, topic: str, partitions: int) -> None:
-    """One record to each partition, acknowledged."""
+    """Writes one record to each partition, and waits until all are acknowledged."""
     failed: list[object] = []
     producer = Producer(
         {

@@ -1,4 +1,4 @@
-"""`strandline consume --grep` beside kcat, and commands on many topics; wall time and CPU of each command.
+"""Measures `strandline consume --grep` beside kcat, and commands on many topics: wall time and CPU of each command.
 
 python -m bench.command_line
 """
@@ -28,7 +28,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 
 
 def timed(*command: str | Path) -> tuple[float, float, int]:
-    """The best wall time and CPU of several runs, and how many lines it printed."""
+    """Returns the best wall time and CPU of several runs, and the number of lines that were printed."""
     best: tuple[float, float, int] | None = None
     for _ in range(ROUNDS):
         before, began = os.times(), time.perf_counter()

@@ -47,7 +47,8 @@ _GROUP_SECONDS_MAX = 120.0
 
 
 def built_log(directory: Path, segments: int) -> Log:
-    """A log of so many segments. Its times grow with its offsets, as a producer's do; later appends do not roll it."""
+    """Returns a log of so many segments, which later appends do not roll. Its times grow with its offsets, as those of
+    a producer do."""
     small = Store(directory, RealDisk(), segment_bytes=SEGMENT_BYTES)
     log = small.open()
     while len(log.segments) < segments or log.active.size < SEGMENT_BYTES // 2:
@@ -57,7 +58,7 @@ def built_log(directory: Path, segments: int) -> Log:
 
 
 def microseconds(step: Callable[[int], object], arguments: list[int]) -> float:
-    """The median of the steps."""
+    """Returns the median time of the steps."""
     for each in arguments[: len(arguments) // 10]:  # opens files, fills caches
         step(each)
     gc.collect()
@@ -96,7 +97,7 @@ def measure_log(directory: Path, segments: int, seed: int) -> dict[str, float]:
 
 
 def measure_elections(partitions: int) -> dict[str, float]:
-    """A broker that leads all partitions is fenced: the controller plans, and applies, a leader for each of them."""
+    """Fences a broker that leads all partitions, so that the controller plans and applies a new leader for each."""
     took = []
     for _ in range(max(3, 300 // partitions)):
         cluster = Cluster(None, None, None)
@@ -110,7 +111,7 @@ def measure_elections(partitions: int) -> dict[str, float]:
 
 
 async def measure_rebalance(bootstrap: str, group: str, members: int) -> dict[str, float]:
-    """All members get the next generation: from the leader's request to the last member's share."""
+    """Measures the time from the leader's request until the last member has its assignment in the next generation."""
     everyone = [ClassicMember(bootstrap, group, "t", members) for _ in range(members)]
     await asyncio.gather(*(each.connect() for each in everyone))
     await asyncio.gather(*(each.join() for each in everyone))

@@ -45,7 +45,7 @@ OPERATIONS: Final = (
 
 
 def expected(claim: str, first: int, last: int) -> float:
-    """The growth that the claim allows from the first size to the last."""
+    """Returns the growth that the claim allows from the first size to the last."""
     if claim == "O(1)":
         return 1.0
     if claim == "O(n)":

@@ -1,10 +1,11 @@
-"""A newcomer's first hour, from scratch, on several Pythons: install a wheel, start brokers, run tests, check types.
+"""Plays a newcomer's first hour from scratch on several Pythons: installs a wheel, starts brokers, runs tests, checks
+types.
 
     python -m bench.first_hour                    # 3.11, 3.12 and 3.13, as far as they are on this machine
     python -m bench.first_hour --write docs/benchmarks/first-hour.md
 
-Each Python gets a fresh environment outside the repository. The files of tests/newcomer are copied there: they import
-nothing of this repository but the package that was installed.
+Each Python gets a fresh environment outside the repository. The files of tests/newcomer are copied there: of this
+repository they import only the installed package.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class FirstHour:
 
 
 def interpreter_of(version: str) -> str | None:
-    """pyenv's Python of this version, or the one on PATH."""
+    """Returns pyenv's Python of this version, or the one on PATH."""
     root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
     found = sorted(glob.glob(f"{root}/versions/{version}.*/bin/python"))
     if found:
@@ -82,7 +83,7 @@ def build_wheel(into: Path) -> Path:
 
 
 def try_out(python: str, wheel: Path, home: Path) -> FirstHour:
-    """Raises CalledProcessError if a step of the trial fails; its output says why."""
+    """Runs the trial on one Python. Raises CalledProcessError, with the output, if a step fails."""
     subprocess.run([python, "-m", "venv", str(home / "venv")], check=True, timeout=INSTALL_SECONDS_MAX)
     bin_path = home / "venv" / "bin"
     site = next((home / "venv" / "lib").glob("python*")) / "site-packages"
@@ -157,7 +158,7 @@ def _packages(site: Path) -> int:
 
 
 def rows_of(results: list[FirstHour]) -> str:
-    """A table for people."""
+    """Returns the rows of a table."""
     heads = (
         "Python",
         "install",

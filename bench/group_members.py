@@ -1,7 +1,7 @@
-"""Members of groups on raw sockets: what is measured with them is the broker, not a client library.
+"""Members of groups on raw sockets, so that the broker is measured and not a client library.
 
-Each member has a connection of its own, as a real one has. Classic members join, share out by range, sync, look up
-their offsets and fetch; consumers of KIP-848 send heartbeats as fast as they are answered.
+Each member has its own connection, as a real one has. Classic members join, assign by range, sync, look up their
+offsets and fetch. Consumers of KIP-848 send the next heartbeat as soon as they have the response to the last one.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class ClassicMember:
             await asyncio.sleep(0.01)
 
     async def join(self) -> None:
-        """Until this member has its share of a generation."""
+        """Joins, and returns when this member has its assignment in a generation."""
         while True:
             answer = await self.connection.call(
                 join(
@@ -128,7 +128,7 @@ class ClassicMember:
         return shares
 
     async def read_one(self) -> None:
-        """Looks up where to begin and fetches from there."""
+        """Looks up the committed offset and fetches from there."""
         await self.connection.call(fetch_offsets(self._group, partitions=self.held, topic=self._topic), 9)
         request = FetchRequest(
             max_wait_ms=500,
@@ -155,13 +155,13 @@ class ClassicMember:
         return bool((await self.connection.call(beat, 4)).error_code == ErrorCode.NONE)
 
     async def follow(self) -> None:
-        """Asks until it is told to rejoin, and does."""
+        """Sends heartbeats until the response asks for a rejoin, and rejoins."""
         while await self.is_settled():
             pass
         await self.join()
 
     async def run(self) -> None:
-        """Joins, reads its first record, and rejoins as it is told until it is cancelled."""
+        """Joins, reads its first record, and rejoins when a heartbeat says so, until it is cancelled."""
         await self.connect()
         while True:
             await self.join()
@@ -176,7 +176,7 @@ class ClassicMember:
 
 
 class ConsumerMember:
-    """A member of the consumer protocol that does at once what it is told."""
+    """A member of the consumer protocol that carries out its assignment at once."""
 
     def __init__(self, bootstrap: str, group: str, name: str, topic: str) -> None:
         self._bootstrap, self._group, self._topic = bootstrap, group, topic
@@ -218,7 +218,7 @@ class ConsumerMember:
 
 
 class Repeater(asyncio.Protocol):
-    """Sends one request over and over, `depth` of them under way at a time, and counts the answers."""
+    """Sends one request again and again, with `depth` in flight, and counts the responses."""
 
     def __init__(self, frame: bytes, depth: int) -> None:
         self._frame = frame

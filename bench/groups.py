@@ -1,6 +1,6 @@
-"""Groups beside Apache Kafka's: `python -m bench.groups`, `--rounds N`, `--quick` for one round.
+"""Measures groups beside Apache Kafka's: `python -m bench.groups`, `--rounds N`, `--quick` for one round.
 
-Both have `group.initial.rebalance.delay.ms=0` and, so that consumer groups assign at once,
+Both brokers have `group.initial.rebalance.delay.ms=0` and, so that consumer groups assign at once,
 `group.consumer.assignment.interval.ms=0`.
 """
 
@@ -56,7 +56,7 @@ _CLOSE_S_MAX = 20.0
 
 
 async def join_classic(peer: Peer, group: str, count: int) -> float:
-    """Milliseconds from the first connection until every member has read a record."""
+    """Returns the milliseconds from the first connection until every member has read a record."""
     members = [ClassicMember(peer.bootstrap, group, TOPIC, PARTITIONS) for _ in range(count)]
     begun_s = time.perf_counter()
     tasks = [asyncio.create_task(member.run()) for member in members]
@@ -79,7 +79,7 @@ async def _end(tasks: list[asyncio.Task[None]], members: list[ClassicMember]) ->
 
 
 async def rebalance_classic(peer: Peer, group: str) -> float:
-    """Milliseconds in which 100 members, all asked at once, get the next generation; the middle of five."""
+    """Returns the milliseconds in which 100 members, all asked at once, get the next generation; the median of five."""
     members = [ClassicMember(peer.bootstrap, group, TOPIC, PARTITIONS) for _ in range(100)]
     await asyncio.gather(*(member.connect() for member in members))
     await members[0].join()
@@ -102,7 +102,7 @@ async def rebalance_classic(peer: Peer, group: str) -> float:
 
 
 async def _until_settled(members: list[ClassicMember]) -> None:
-    """A rebalance may have begun while the one before ended."""
+    """Waits until no rebalance runs: one may have begun while the one before it ended."""
     while True:
         told = await asyncio.gather(*(member.is_settled() for member in members))
         if all(told):
@@ -113,7 +113,8 @@ async def _until_settled(members: list[ClassicMember]) -> None:
 
 
 async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
-    """Milliseconds until 100 members of the consumer protocol that join at once each have their share."""
+    """Returns the milliseconds until 100 members of the consumer protocol, which join at once, have their
+    assignments."""
     members = [ConsumerMember(peer.bootstrap, group, f"{group}-{n}", TOPIC) for n in range(count)]
     await asyncio.gather(*(member.connect() for member in members))
     begun_s = time.perf_counter()
@@ -130,8 +131,8 @@ async def settle_consumers(peer: Peer, group: str, count: int = 100) -> float:
 async def commits(
     peer: Peer, group: str, connections: int, depth: int, *, are_members: bool = False
 ) -> float:
-    """Commits per second, each of five partitions. Every connection commits for a group of its own: as its member, or
-    for one without members, as a consumer does that assigns its partitions itself."""
+    """Returns the commits per second, each of five partitions. Every connection commits for its own group: as a member,
+    or for one without members, as a consumer does that assigns its partitions itself."""
     host, _, port = peer.bootstrap.rpartition(":")
     loop = asyncio.get_running_loop()
     repeaters = []
@@ -165,7 +166,7 @@ async def commits(
 
 
 async def join_librdkafka(peer: Peer, group: str, count: int) -> float:
-    """The same as `join_classic` with a real client."""
+    """Measures the same as `join_classic` with a real client."""
 
     def run() -> float:
         settings = {
@@ -198,8 +199,8 @@ async def join_librdkafka(peer: Peer, group: str, count: int) -> float:
 
 
 def _close(consumers: list[Consumer]) -> None:
-    """All at once. A close of librdkafka's that does not end, as was seen with Apache Kafka, is not waited for: its
-    member goes when its session does."""
+    """Closes all members at once. A close of librdkafka that does not end, as seen with Apache Kafka, is not awaited:
+    its member ends with its session."""
     closing = [threading.Thread(target=consumer.close, daemon=True) for consumer in consumers]
     for each in closing:
         each.start()
@@ -212,12 +213,13 @@ Measure = Callable[[Peer, str], Awaitable[float]]
 
 
 def middle_of_five(measure: Measure) -> Measure:
-    """Some milliseconds of a broker that was paused until just now say little by themselves."""
+    """Returns the median of five runs: one run of milliseconds says little about a broker that was paused until
+    then."""
     return _repeated(measure, count=5, place=2)
 
 
 def quickest_of_ten(measure: Measure) -> Measure:
-    """Without the seconds for which a client waits by chance."""
+    """Returns the least of ten runs, without the seconds for which a client waits by chance."""
     return _repeated(measure, count=10, place=0)
 
 

@@ -1,6 +1,6 @@
-"""Apache Kafka's Java clients: ProducerPerformance, and a reader that assigns partitions.
+"""Runs Apache Kafka's Java clients: ProducerPerformance, and a reader that assigns partitions.
 
-Each runs in one JVM for the whole run, so that what is measured is warm code and not the start of a JVM. The producer
+Each runs in one JVM for the whole run, so that warm code is measured and not the start of a JVM. The producer
 has the defaults of Apache Kafka (16 kB batches, 5 ms linger, 32 MB of memory, sticky partitions).
 """
 
@@ -32,7 +32,7 @@ _SUMMARY = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec", re.MULTILINE
 
 
 class _WarmWorker(JavaWorker):
-    """A worker whose JVM compiles its hot code; the tests' own prefers to start quickly."""
+    """A worker whose JVM compiles its hot code; that of the tests is set to start quickly."""
 
     def __init__(self, *, java: Path, jars: Path, source: Path) -> None:
         super().__init__(java=java, jars=jars, source=source)
@@ -44,7 +44,7 @@ class _WarmWorker(JavaWorker):
         return self._running().pid
 
     def measured(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], UsageMeter]:
-        """The answer, and a meter that was started before the question."""
+        """Returns the response, and a meter that was started before the request."""
         meter = UsageMeter(self.pid)
         return self.call(question, timeout_s=STEP_WAIT_S_MAX), meter
 

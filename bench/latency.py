@@ -1,7 +1,7 @@
-"""End-to-end latency at a low rate: from `produce` to the moment the consumer has the record.
+"""Measures end-to-end latency at a low rate: from `produce` to the moment when the consumer has the record.
 
 Producer and consumer are librdkafka, two threads of one process, so one clock serves both. The producer does not
-linger; the gaps between records are random, so that nothing can swing in step with them.
+linger. The gaps between records are random, so that no period of the broker can coincide with them.
 
 `python -m bench.latency JSON` is the other side of `measure`.
 """
@@ -45,7 +45,7 @@ class Question:
 
 
 def measure(peer: Peer, topic: str, duration_s: float) -> tuple[Figures, list[int]]:
-    """Percentiles of this step in milliseconds, and every latency in microseconds, sorted."""
+    """Returns the percentiles of a step in milliseconds, and every latency in microseconds, sorted."""
     topics.create(peer, topic, partitions=LATENCY_PARTITIONS)
     question = Question(
         bootstrap=peer.bootstrap,
@@ -79,7 +79,7 @@ def percentiles(sorted_us: list[int]) -> Figures:
 
 
 def observe(question: Question) -> list[int]:
-    """Latencies in microseconds, sorted."""
+    """Returns the latencies in microseconds, sorted."""
     consumer = Consumer({"bootstrap.servers": question.bootstrap, **CONSUMER})
     consumer.assign([TopicPartition(question.topic, n, 0) for n in range(question.partitions)])
     total_s = _WARM_UP_S + question.duration_s

@@ -1,8 +1,8 @@
-"""librdkafka through confluent-kafka, in a process of its own for every step.
+"""Runs librdkafka through confluent-kafka, in a process of its own for every step.
 
-Producing: idempotent, acks=all, batches and linger as librdkafka has them by default; records go to the partitions in
-turn, as evenly spread keys would send them. Prepared messages are handed over a thousand at a time, which costs
-Python least. Consuming: partitions are assigned from offset 0, and the client prefetches without sleeping.
+The producer is idempotent, with acks=all and librdkafka's default batches and linger. Records go to the partitions in
+turn, as evenly spread keys would send them. Prepared messages are handed over a thousand at a time, which costs Python
+least. The consumer assigns partitions from offset 0, and prefetches without sleeping.
 
 `python -m bench.librdkafka produce|consume JSON` is the other side of `Librdkafka`.
 """
@@ -150,7 +150,8 @@ def _hand_over(producer: Producer, topic: str, messages: list[dict[str, Any]]) -
 
 
 def _prepared(work: Work) -> list[list[dict[str, Any]]]:
-    """Batches that are used again and again; together they give every partition the same number of records."""
+    """Returns batches that are used again and again; together they have the same number of records for every
+    partition."""
     assert work.record_count % _HANDED_OVER_AT_ONCE == 0
     values = payloads.read_lines(work.payloads)
     numbers = range(_HANDED_OVER_AT_ONCE * _BATCHES_PREPARED)

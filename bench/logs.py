@@ -1,13 +1,15 @@
-"""`python -m bench.logs`: logs over time beside Apache Kafka: compaction, and a restart after a kill.
+"""Measures logs over time beside Apache Kafka: compaction, and a restart after a kill.
 
-Compaction: a log of uniformly chosen keys is written to each peer, the same bytes to both; then the topic's policy is
+    python -m bench.logs
+
+Compaction: a log of uniformly chosen keys is written to each peer, the same bytes to both. Then the topic's policy is
 set to compact, and the time is taken until the cleaner's checkpoint says that all but the active segment is clean.
 Memory is that of the broker with its children, sampled.
 
-Latency: how long one small record waits for its acknowledgement, idle and while logs are compacted.
+Latency: the time until one small record is acknowledged, while the broker is idle and while it compacts logs.
 
-Restart: every partition has records that no clean stop has closed; the process is killed and started again. The first
-acknowledgement is that of one partition, the last that of all.
+Restart: every partition has records, and the process is killed without a clean stop and started again. The time is
+taken until one partition acknowledges a record, and until all do.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ IDLE_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What is measured: a whole run, or a quick one to see that all of it works."""
+    """The size of a run: the whole one, or a quick one that shows that everything works."""
 
     log_bytes: int = 1_000_000_000
     keys: int = 1_000_000
@@ -83,7 +85,8 @@ class Size:
 
 
 def batches(size: Size) -> Iterator[bytes]:
-    """The same for every peer. Built by hand from pieces: a million records a second have to come from somewhere."""
+    """Yields the same batches for every peer. They are built by hand from pieces, to make a million records a
+    second."""
     chance = random.Random(20130708)
     values = [chance.randbytes(VALUE_BYTES) for _ in range(200)]
     key_of = b"key-%012d"
@@ -134,7 +137,7 @@ def write_log(peer: Peer, size: Size, topic: str = TOPIC) -> None:
 
 
 class PeakMemory:
-    """The largest sum of a process and its children, sampled until `stop`."""
+    """The largest memory of a process with its children, sampled until `stop`."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -160,7 +163,7 @@ class PeakMemory:
 
 
 def family(pid: int) -> list[int]:
-    """A process and its children, whichever of its threads started them."""
+    """Returns a process and its children, of all its threads."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -171,7 +174,7 @@ def family(pid: int) -> list[int]:
 
 
 def _dirty_log(peer: Peer, size: Size, topic: str = TOPIC) -> int:
-    """Writes a log that is not compacted yet; where its active segment begins."""
+    """Writes a log that is not compacted yet, and returns the base offset of its active segment."""
     admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
     configs = {"segment.bytes": str(SEGMENT_BYTES), "min.cleanable.dirty.ratio": "0.01"}
     admin.create_topics([NewTopic(topic, 1, 1, config=configs)])[topic].result(60)
@@ -217,9 +220,9 @@ def _is_clean(path: Path, topic: str, offset: int) -> bool:
 
 
 def latency(peer: Peer, size: Size) -> dict[str, float]:
-    """Acknowledgements of one small record at a time, in turns while nothing else is done and while a log is compacted.
+    """Measures acknowledgements of one small record at a time, in turns while the broker is idle and while it compacts.
 
-    In turns, so that what else the machine does is a part of both.
+    They take turns so that other work on the machine disturbs both.
     """
     idle_s: list[float] = []
     compacting_s: list[float] = []

@@ -1,4 +1,4 @@
-"""docs/benchmarks/logs.md, made from the results of a run."""
+"""Makes docs/benchmarks/logs.md from the results of a run."""
 
 from __future__ import annotations
 

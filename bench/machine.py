@@ -1,4 +1,4 @@
-"""The machine a run happened on, and how it is put into the same state before each step."""
+"""Describes the machine of a run, and puts it into the same state before each step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _ROOM_BYTES = 192 * 1024 * 1024
 
 
 def facts(directory: Path, java: Path) -> dict[str, str | int | float]:
-    """What a reader needs to judge the figures; no names of hosts or places."""
+    """Returns the facts by which a reader judges the figures beside other programs, without names of hosts or
+    places."""
     return {
         **plain_facts(directory),
         "librdkafka": confluent_kafka.libversion()[0],
@@ -34,7 +35,7 @@ def facts(directory: Path, java: Path) -> dict[str, str | int | float]:
 
 
 def plain_facts(directory: Path) -> dict[str, str | int | float]:
-    """The same for a run of Strandline alone."""
+    """Returns the facts for a run of Strandline alone, without names of hosts or places."""
     memory = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     return {
         "cpu": _cpu_model(),
@@ -62,7 +63,8 @@ def prime_page_cache(directory: Path, size: int) -> None:
 
 
 def freeze_source(root: Path) -> None:
-    """Has every process that is started from now on use a copy of Strandline: a run measures one state of it."""
+    """Has every process that is started from now on use a copy of Strandline, so that a run measures one state of
+    it."""
     copy = root / "src"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     compileall.compile_dir(copy, quiet=1)
@@ -70,7 +72,7 @@ def freeze_source(root: Path) -> None:
 
 
 def revision() -> str:
-    """The commit that was measured; `+` if the tree had changes."""
+    """Returns the commit that was measured, with `+` if the tree had changes."""
     try:
         commit, changes = (
             _git("rev-parse", "--short", "HEAD"),
@@ -103,7 +105,7 @@ def _cpuinfo(key: str) -> str:
 
 
 def _filesystem(directory: Path) -> str:
-    """The type of the file system that is mounted deepest above the directory."""
+    """Returns the type of the file system that holds the directory."""
     mounted = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
     above = [(len(place), kind) for place, kind in mounted if directory.resolve().is_relative_to(place)]
     return max(above)[1]

@@ -1,4 +1,4 @@
-"""What a process costs: CPU seconds, of all and of its busiest thread, and memory. From /proc."""
+"""Measures the cost of a process from /proc: CPU seconds of all threads and of the busiest one, and memory."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ OTHERS_WINDOW_S = 0.4
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads, and of children that have been waited for."""
+    """Returns user and system time of all threads, and of children that have been waited for."""
     return _cpu(Path(f"/proc/{pid}/stat"))
 
 
 def thread_cpu_seconds(pid: int) -> dict[int, float]:
-    """The same for each thread that is alive."""
+    """Returns user and system time of each thread that is alive."""
     seconds = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -43,17 +43,17 @@ def _cpu(stat: Path) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a process used between two moments."""
+    """The CPU time that a process used between two moments."""
 
     cpu_s: float
     busiest_thread_s: float
 
 
 class UsageMeter:
-    """Starts with its construction.
+    """Measures the CPU time of a process from the construction of the meter on.
 
-    A thread that began and ended in between is gone from /proc, so all such threads count as one: for the Java
-    producer that is its sender, and nothing else.
+    A thread that began and ended in between is gone from /proc, so all such threads count as one. In the Java producer
+    that is the sender alone.
     """
 
     def __init__(self, pid: int) -> None:
@@ -69,9 +69,9 @@ class UsageMeter:
 
 
 class OthersMeter:
-    """What programs that do not belong to the benchmark use of the machine, in cores, since its construction.
+    """Measures the cores that programs outside of the benchmark use, from the construction of the meter on.
 
-    To the benchmark belong this process, children of it that have ended, and the processes named.
+    This process, its children that have ended, and the named processes belong to the benchmark.
     """
 
     def __init__(self, *pids: int) -> None:
@@ -90,7 +90,7 @@ class OthersMeter:
 
 
 def _machine_busy_s() -> float:
-    """User, nice and system time of all processors, and what the host took for others."""
+    """Returns user, nice, system and stolen time of all processors."""
     user, nice, system, _idle, _waiting, _irq, _soft_irq, stolen = map(
         int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
     )
@@ -98,7 +98,7 @@ def _machine_busy_s() -> float:
 
 
 def wait_until_others_are_quiet(wait_s_max: float) -> float:
-    """Until they use next to nothing of the machine, but not forever; how long it took."""
+    """Waits, up to a limit, until other programs use next to nothing of the machine; returns the time it took."""
     begun_s = time.monotonic()
     while time.monotonic() - begun_s < wait_s_max:
         meter = OthersMeter()
@@ -123,7 +123,8 @@ def memory(pid: int) -> Memory:
 
 
 def wait_until_quiet(pid: int) -> None:
-    """Until the process has next to nothing to do, but not forever: a busy one is measured as it is."""
+    """Waits, up to a limit, until the process has next to nothing to do. After the limit it is measured although
+    busy."""
     deadline = time.monotonic() + QUIET_WAIT_S_MAX
     used_s = cpu_seconds(pid)
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Our mirror beside MirrorMaker 2, alternating, between the same two Strandline brokers:
+"""Measures our mirror and MirrorMaker 2 in turn, between the same two Strandline brokers:
 
     python -m bench.mirror [--rounds 5] [--megabytes 400] [--rate 500] [--seconds 20]
 
@@ -89,7 +89,7 @@ def measure_copy(kind: str, source: str, target: str, count: int, directory: Pat
 def measure_stream(
     kind: str, source: str, target: str, directory: Path, *, rate: int, seconds: float
 ) -> dict[str, float]:
-    """Latencies of a steady stream, without its first fifth."""
+    """Returns the latencies of a steady stream, without its first fifth."""
     topic = f"stream-{directory.name}"
     copy, log = f"{directory.name}.{topic}", directory / "log"
     create_topic(source, topic, PARTITIONS)
@@ -157,7 +157,7 @@ def _step(
     count: int,
     options: argparse.Namespace,
 ) -> dict[str, float]:
-    """One step's figures. It is made again if it failed, for a machine that is busy may starve one."""
+    """Returns the figures of a step. A step that failed is made again, because a busy machine may starve it."""
     short = "ours" if kind == OURS else "theirs"
     for attempt in range(1, TRIES + 1):
         directory = root / f"{short}{number}{step}{attempt}"

@@ -1,4 +1,4 @@
-"""A mirror as a process between two clusters: ours, or MirrorMaker 2 with the heap of its own start script."""
+"""Runs a mirror as a process between two clusters: ours, or MirrorMaker 2 with the heap of its start script."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ _FACTORS = ("heartbeats.topic", "checkpoints.topic", "offset-syncs.topic", "conf
 
 
 class StepFailedError(Exception):
-    """A step of the benchmark did not get where it should; the message ends with the mirror's log."""
+    """A step of the benchmark did not reach its end; the message ends with the mirror's log."""
 
 
 def write_config(directory: Path, source: str, target: str, topics: str) -> Path:
-    """The file of a mirror. Its source's alias is the directory's name, so that each step begins from nothing."""
+    """Writes the file of a mirror. Its source's alias is the directory's name, so that each step begins from
+    nothing."""
     alias = directory.name
     lines = {
         "clusters": f"{alias},target",
@@ -65,7 +66,7 @@ def start(kind: str, config: Path, log: Path) -> subprocess.Popen[bytes]:
 def mirror(
     kind: str, source: str, target: str, topics: str, directory: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Runs one of the two between the clusters."""
+    """Runs one of the two mirrors between the clusters."""
     process = start(kind, write_config(directory, source, target, topics), directory / "log")
     try:
         yield process
@@ -89,7 +90,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int) -> None:
 
 
 def ends(consumer: Consumer, topic: str, partitions: int) -> list[int]:
-    """The partitions' ends; 0 while there is no such topic, or no leader."""
+    """Returns the end offsets of the partitions; 0 while there is no such topic, or no leader."""
     if topic not in consumer.list_topics(timeout=30).topics:
         return [0] * partitions
     return [_end(consumer, TopicPartition(topic, each)) for each in range(partitions)]

@@ -1,10 +1,10 @@
-"""How long a mirror takes to go on after it was killed, between two Strandline brokers and between two of Apache Kafka:
+"""Measures the restart of a mirror that was killed, between two Strandline brokers and between two of Apache Kafka:
 
     python -m bench.mirror_restarts [--rounds 5]
 
 A round kills MirrorMaker 2 and our mirror, each on both, has records written meanwhile, starts it again, and waits
-until all of them are copied. Of MirrorMaker 2's time the part is told that is over before it connects to a broker:
-its JVM starts, and Kafka Connect scans the class path for plugins, twice. Results go to
+until all of them are copied. For MirrorMaker 2 the time before it connects to a broker is shown apart: its JVM starts,
+and Kafka Connect scans the class path for plugins, twice. Results go to
 docs/benchmarks/mirror-restarts.md and mirror-restarts.json.
 """
 
@@ -41,7 +41,7 @@ _CONNECTS = re.compile(r"^(\d\d:\d\d:\d\d\.\d{3}) .*Kafka MirrorMaker starting w
 
 @contextmanager
 def clusters(kind: str, directory: Path) -> Iterator[tuple[str, str]]:
-    """The addresses of two clusters of a node each."""
+    """Runs two clusters of one node each, and yields their addresses."""
     with ExitStack() as stack:
         if kind == STRANDLINE:
             source, target = (stack.enter_context(running_broker()) for _ in range(2))

@@ -1,6 +1,6 @@
 """Writes docs/benchmarks/broker.md and its charts from broker.json: `python -m bench.page`.
 
-Every figure on the page is computed from the results; only the aims and the seeds' own figures are quoted.
+Every figure on the page is computed from the results; only the aims and published figures of Kafka are quoted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench import aims, charts, java_clients, librdkafka
-from bench.aims import SEED_FIGURES, aim_for
+from bench.aims import PUBLISHED_FIGURES, aim_for
 from bench.charts import Bar, Group, grouped_bars
 from bench.latency import percentiles
 from bench.measure import OTHERS_CORES_MAX
@@ -43,7 +43,7 @@ def write(results: Results, directory: Path = DIRECTORY) -> None:
 
 
 def files(results: Results) -> dict[str, str]:
-    """The page and its charts, by name."""
+    """Returns the page and its charts, by name."""
     return {NAME: _page(results), **_charts(results)}
 
 
@@ -89,7 +89,7 @@ def _workloads(results: Results, group: str) -> list[str]:
 
 
 def _scenarios_of(results: Results, figure: str) -> list[str]:
-    """Where a figure with an aim is measured; codecs and sendfile have tables of their own."""
+    """Returns the scenarios of a figure with an aim; codecs and sendfile have tables of their own."""
     found = dict.fromkeys(sample.scenario for sample in results.samples if figure in sample.figures)
     return [name for name in found if name.split("/")[0] not in ("codec", "sendfile")]
 
@@ -293,23 +293,23 @@ def _count(number: int, noun: str) -> str:
 
 def _seeds(results: Results) -> str:
     rows = []
-    for seed in SEED_FIGURES:
+    for published in PUBLISHED_FIGURES:
         cells = []
         for peer in _PEERS:
             seen = [
-                spread.median * seed.scale
-                for name in _scenarios_of(results, seed.figure)
-                if (spread := results.spread(name, peer, seed.figure)) is not None
+                spread.median * published.scale
+                for name in _scenarios_of(results, published.figure)
+                if (spread := results.spread(name, peer, published.figure)) is not None
             ]
             told = "–".join(dict.fromkeys((charts.short(min(seen)), charts.short(max(seen))))) if seen else ""
-            cells.append(f"{told} {seed.unit}" if told else NOTHING)
-        rows.append([seed.metric, seed.said, *cells])
+            cells.append(f"{told} {published.unit}" if told else NOTHING)
+        rows.append([published.metric, published.said, *cells])
     machine = results.run["machine"]
     return (
-        "## Beside the seeds' figures\n\nThe seeds report these of a single broker in production (Kreps 2013; Wang "
+        "## Beside published figures\n\nThese were published of a single broker in production (Kreps 2013; Wang "
         f"et al. 2015), on machines and with clients of their own. Here the client shares {machine['cores']} cores "
         "with the broker; the range is over all workloads of this page.\n\n"
-        + markdown(("metric", "seeds", *(f"{name} here" for name in _NAMES)), rows)
+        + markdown(("metric", "published", *(f"{name} here" for name in _NAMES)), rows)
     )
 
 

@@ -1,4 +1,4 @@
-"""One node beside Apache Kafka's, scenario by scenario: what `bench.groups` and `bench.transactions` share.
+"""Measures one node beside Apache Kafka's, scenario by scenario; `bench.groups` and `bench.transactions` share this.
 
 In each round every scenario runs on both brokers, one right after the other, and the first one changes. The one that is
 not measured is paused.
@@ -34,7 +34,7 @@ _PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """`measure` gets a peer and a name that no other step has, and gives the figure."""
+    """A figure of both peers: `measure` gets a peer and a name that no other step has, and returns the figure."""
 
     name: str
     what: str
@@ -45,7 +45,8 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """`name` is that of the module and of its page; `about` is what the page says below the table."""
+    """A list of scenarios with its page: `name` is that of the module and of the page, `about` the text below the
+    table."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The page of a benchmark of `bench.pairs`, made from the results of a run."""
+"""Makes the page of a benchmark of `bench.pairs` from the results of a run."""
 
 from __future__ import annotations
 

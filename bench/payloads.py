@@ -1,7 +1,7 @@
-"""The values of records: the same for every client and both peers.
+"""Makes the values of records, the same for every client and both peers.
 
-A client takes them in turn or at random from some thousand that are made beforehand, so that making them costs nothing
-while it is measured. They are ASCII without line ends, because ProducerPerformance reads them from a file of lines.
+A client takes them in turn or at random from some thousand values that are made beforehand, so that they cost nothing
+during the measurement. They are ASCII without line ends, because ProducerPerformance reads them from a file of lines.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _STATES = ("accepted", "packed", "shipped", "delivered", "returned")
 
 
 def count(size: int) -> int:
-    """How many different values of a size there are."""
+    """Returns the number of different values of a size."""
     return min(_COUNT_MAX, _TOTAL_BYTES // size)
 
 
 def incompressible(size: int) -> list[bytes]:
-    """Random letters and digits: no codec is used on them."""
+    """Returns values of random letters and digits, for records without a codec."""
     chance = random.Random(_SEED)
     return ["".join(chance.choices(_LETTERS, k=size)).encode() for _ in range(count(size))]
 
 
 def compressible(size: int) -> list[bytes]:
-    """Orders in JSON, as an application would write them, filled up with items to the size."""
+    """Returns orders in JSON, as an application would write them, filled up with items to the size."""
     chance = random.Random(_SEED)
     return [_order(chance, number, size) for number in range(count(size))]
 

@@ -1,6 +1,6 @@
 """The two brokers under test, each a process of its own that can be paused while the other is measured.
 
-Both have the settings of a single node on loopback, and of those that matter for speed the defaults they ship with.
+Both have the settings of a single node on loopback, and their own defaults for all settings that matter for speed.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ class Peer(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """Returns once clients can use it."""
+        """Starts the broker, and returns when clients can use it."""
 
     @abstractmethod
     def stop(self) -> None:
-        """A clean stop; does nothing where it is not running."""
+        """Stops the broker cleanly, if it runs."""
 
     def kill(self) -> None:
-        """An end without warning: what it had not synced is for the next start to look through."""
+        """Kills the broker: its next start has to recover what was not synced."""
         os.kill(self.pid, signal.SIGKILL)
         self.stop()
 
     def pause(self) -> None:
-        """Once it has nothing left to do: work that it was caught in would wait for the next measurement."""
+        """Pauses the broker when it has nothing left to do: unfinished work would disturb its next measurement."""
         wait_until_quiet(self.pid)
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Returns when it has caught up with its timers and answers."""
+        """Resumes the broker, and returns when it has caught up with its timers and responds."""
         os.kill(self.pid, signal.SIGCONT)
         wait_until_quiet(self.pid)
         deadline = time.monotonic() + READY_WAIT_S_MAX
@@ -78,7 +78,7 @@ class Peer(ABC):
 
 
 class StrandlinePeer(Peer):
-    """`strandline server`, or one of the bench's own modules that start it with a difference."""
+    """Strandline, started by `strandline server` or by a module of the benchmark that changes one thing."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class StrandlinePeer(Peer):
         more: Mapping[str, str] | None = None,
         source: Path | None = None,
     ) -> None:
-        """`source` is a directory to import Strandline from, where it is not to be the one of this bench."""
+        """`source` is the directory to import Strandline from, if that is not this one."""
         self.name = name
         self._environment = {**os.environ, "PYTHONPATH": str(source)} if source else None
         self.data_dir = directory / "data"
@@ -162,7 +162,7 @@ class KafkaPeer(Peer):
         more: Mapping[str, str] | None = None,
         broker_port: int | None = None,
     ) -> None:
-        """`broker_port` is that of the plain listener, where `more` names listeners."""
+        """`broker_port` is that of the plain listener; `more` may have settings of further listeners."""
         self._kafka = ApacheKafka(
             java=java,
             jars=jars,
@@ -182,7 +182,7 @@ class KafkaPeer(Peer):
         return self._kafka.pid
 
     def change(self, settings: Mapping[str, str]) -> None:
-        """For its next start."""
+        """Changes settings for the next start."""
         self._kafka.settings.update(settings)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""What a process and everything that it has started cost in CPU time, from /proc."""
+"""Measures the CPU time of a process and everything that it has started, from /proc."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class TreeClock:
-    """The CPU time of this process and its descendants, without some of them and theirs, since this was made. What ends
-    meanwhile is not counted: Spark's Python processes live on between tasks."""
+    """The CPU time of this process and its descendants since the construction, without some of them and theirs. A
+    process that ends meanwhile is not counted; Spark's Python processes live on between tasks."""
 
     def __init__(self, *, without: frozenset[int]) -> None:
         self._without = without

@@ -1,10 +1,10 @@
-"""Where Strandline spends its time: `python -m bench.profiled` prints the dearest functions for some workloads.
+"""Shows where Strandline spends its time: `python -m bench.profiled` prints the dearest functions for some workloads.
 
-Each step has a broker of its own that looks at itself every 4 ms of CPU time while the step runs. Time in C (system
-calls, checksums, the encoder's struct calls) counts for the line of Python that called it. A profiler that hooks every
-call would make small functions look dear; this one costs next to nothing, so its microseconds are real ones.
+Each step has its own broker, which samples itself every 4 ms of CPU time while the step runs. Time in C (system calls,
+checksums, the encoder's struct calls) counts for the line of Python that called it. A profiler that hooks every call
+would make small functions look dear; this one costs next to nothing, so its microseconds are real.
 
-As a program with `server --config FILE` it is that broker, sampled from SIGUSR1 to SIGUSR2.
+With the arguments `server --config FILE` this module is that broker, sampled from SIGUSR1 to SIGUSR2.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ STEPS = (
 
 
 class Sampler:
-    """Counts requests, and lines of Python that run, of this process."""
+    """Counts the requests of this process, and samples the lines of Python that run."""
 
     def __init__(self, output: Path) -> None:
         self._output = output

@@ -1,6 +1,8 @@
-"""How well quotas hold: `python -m bench.quotas`. A producer and a consumer, each as fast as its quota lets it.
+"""Measures how well quotas hold: a producer and a consumer, each as fast as its quota allows.
 
-What is told is the mean rate over whole windows, after the first one: ten seconds' worth may be used at once.
+    python -m bench.quotas
+
+The figure is the mean rate over whole windows after the first one, because ten seconds' worth may be used at once.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ TOPIC = "quotas"
 
 
 def produced(broker: BrokerProcess, seconds: float) -> list[tuple[float, int]]:
-    """When each request had its response, and its bytes."""
+    """Returns the time of each response, and the bytes of its request."""
     done: list[tuple[float, int]] = []
     with WireClient(broker.bootstrap, client_id="bench") as client:
         ends_at = time.monotonic() + seconds
@@ -51,7 +53,7 @@ def consumed(broker: BrokerProcess, seconds: float) -> list[tuple[float, int]]:
 
 
 def mean_rate(done: list[tuple[float, int]], windows: int) -> float:
-    """Bytes a second over so many windows, after the first."""
+    """Returns the bytes per second over so many windows, after the first."""
     began = done[0][0] + WINDOW_S
     counted = sum(size for moment, size in done if began <= moment < began + windows * WINDOW_S)
     return counted / (windows * WINDOW_S)

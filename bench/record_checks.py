@@ -1,9 +1,9 @@
 """Measures the cost of checking every record: `python -m bench.record_checks`, `--rounds N`.
 
-Four brokers take the same records in turn, each paused while another is measured: Strandline that checks headers only,
-with the kernel, and without it; Apache Kafka. CPU time of the broker's process is compared, by
-round. Then one client sends bombs, and another asks how long a Produce of
-one record takes meanwhile. Writes docs/benchmarks/record-checks.md.
+Four brokers take the same records in turn, and each is paused while another is measured: Strandline with checks of
+headers only, with the kernel, and without it; Apache Kafka. The CPU time of the broker's process is compared by round.
+Then one client sends bombs, and another one measures how long a Produce of one record takes meanwhile. Writes
+docs/benchmarks/record-checks.md.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ PARTITIONS = 4
 
 
 def without_kernel(home: Path) -> Path:
-    """A directory to import Strandline from where the kernel cannot be imported."""
+    """Makes a directory to import Strandline from, in which the kernel cannot be imported."""
     home.mkdir(parents=True)
     (home / "strandline").symlink_to(ROOT / "src" / "strandline")
     (home / "strandline_kernel.py").write_text("raise ImportError('left out for this measurement')\n")
@@ -68,7 +68,7 @@ def without_kernel(home: Path) -> Path:
 
 
 def produce(peer: Peer, codec: str, records: list[bytes], count: int) -> float:
-    """CPU seconds of the broker for a million records."""
+    """Returns the CPU seconds of the broker for a million records."""
     producer = Producer(
         {
             "bootstrap.servers": peer.bootstrap,
@@ -89,7 +89,7 @@ def produce(peer: Peer, codec: str, records: list[bytes], count: int) -> float:
 
 
 def send_bombs(bootstrap: str, bombs: list[bytes]) -> None:
-    """Sends them in turn, until the process is ended."""
+    """Sends the bombs in turn, until the process is ended."""
     with WireClient(bootstrap) as client:
         while True:
             for bomb in bombs:
@@ -97,7 +97,8 @@ def send_bombs(bootstrap: str, bombs: list[bytes]) -> None:
 
 
 def pings(peer: Peer, bombs: list[bytes]) -> tuple[float, float]:
-    """Milliseconds that half of the Produce requests, and 99 of 100, take while another client sends bombs."""
+    """Returns the median and the 99th percentile, in milliseconds, of Produce requests while another client sends
+    bombs."""
     sender = multiprocessing.get_context("spawn").Process(target=send_bombs, args=(peer.bootstrap, bombs))
     if bombs:
         sender.start()

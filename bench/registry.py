@@ -1,4 +1,5 @@
-"""The schema registry: reads by id beside a bare Starlette application, registrations, and a start with many schemas.
+"""Measures the schema registry: reads by id beside a bare Starlette application, registrations, and a start with many
+schemas.
 
     python -m bench.registry [--seconds 10] [--schemas 50000]
 
@@ -41,7 +42,7 @@ uvicorn.run(app, port={port}, log_level="error", access_log=False, http="httptoo
 
 
 class Caller(asyncio.Protocol):
-    """One connection that sends a request as soon as it has the response to the last one."""
+    """A connection that sends a request as soon as it has the response to the last one."""
 
     def __init__(self, requests: Any, times_s: list[float], end: float, done: asyncio.Future[None]) -> None:
         self._requests, self._times_s, self._end, self._done = requests, times_s, end, done
@@ -78,7 +79,7 @@ class Caller(asyncio.Protocol):
 
 
 async def load(port: int, requests: Any, connections: int, seconds: float) -> list[float]:
-    """The time of each request, sorted."""
+    """Returns the time of each request, sorted."""
     loop = asyncio.get_running_loop()
     times_s: list[float] = []
     ends = []
@@ -112,7 +113,7 @@ def gets(path: str) -> Any:
 
 
 def registrations(prefix: str) -> Any:
-    """A schema of its own under a subject of its own, each time."""
+    """Registers new schemas, each under a new subject; returns the time of each request, sorted."""
     number = 0
     while True:
         number += 1
@@ -157,7 +158,8 @@ def fill(bootstrap: str, topic: str, count: int) -> None:
 
 
 def start_with_many(bootstrap: str, log: Path, count: int) -> dict[str, float]:
-    """Seconds until the registry is ready, and until its first registration is done, which takes the right to write."""
+    """Returns the seconds until the registry is ready, and until its first registration, for which it becomes the
+    writer."""
     names = ("--topic", "_many", "--group", "many")
     with running_registry(bootstrap, log, *names):
         pass

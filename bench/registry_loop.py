@@ -1,8 +1,8 @@
-"""How long requests hold up the registry's loop: bombs and large schemas, in one process with a beating clock.
+"""Measures how long requests hold up the registry's loop: bombs and large schemas, in one process with a regular timer.
 
     python -m bench.registry_loop
 
-The clock counts the processor's time of the process, so that other work on the machine does not count.
+CPU time of the process is measured, so that other work on the machine does not count.
 """
 
 from __future__ import annotations

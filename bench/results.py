@@ -1,4 +1,4 @@
-"""The results of a run, as they are kept in docs/benchmarks/broker.json."""
+"""The results of a run, in the form of docs/benchmarks/broker.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIGNIFICANT_DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Figures of one peer in one scenario and round."""
+    """The figures of one peer in one scenario and round."""
 
     scenario: str
     peer: str
@@ -25,7 +25,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """What several rounds gave."""
+    """The median, lowest and highest figure of several rounds."""
 
     median: float
     low: float
@@ -34,7 +34,8 @@ class Spread:
 
 @dataclass(slots=True, kw_only=True)
 class Results:
-    """`run` says how it was done, `scenarios` what each id stands for, `latencies_us` every latency by peer."""
+    """All results: `run` describes the run, `scenarios` has each scenario by id, `latencies_us` every latency by
+    peer."""
 
     run: dict[str, Any]
     scenarios: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class Results:
         return _spread(list(self.by_round(scenario, peer, figure).values()))
 
     def ratio(self, scenario: str, figure: str, peer: str, to: str) -> Spread | None:
-        """Of the two peers' figures of the same round, which had the same noise around them."""
+        """Returns the ratios of the two peers' figures in the same round, which had the same noise."""
         ours, theirs = self.by_round(scenario, peer, figure), self.by_round(scenario, to, figure)
         return _spread([ours[n] / theirs[n] for n in ours if theirs.get(n)])
 

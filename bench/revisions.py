@@ -1,7 +1,7 @@
-"""This revision beside an older one: `python -m bench.revisions --old <its src directory>`, `--pairs N`.
+"""Measures this revision beside an older one: `python -m bench.revisions --old <its src directory>`, `--pairs N`.
 
-In each round every scenario runs on both, one right after the other, and the first one changes; the one that is not
-measured is paused. What is compared is the time that the scenario takes and the CPU time of the broker, new by old.
+In each round every scenario runs on both, one right after the other, in alternating order; the one that is not measured
+is paused. The time of the scenario and the CPU time of the broker are compared, new by old.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Nodes:
         self._pids = pids
 
     def measured(self, run: Run) -> tuple[float, float]:
-        """Seconds per unit of work, and CPU seconds per unit of work."""
+        """Returns the seconds and the CPU seconds per unit of work."""
         for pid in self._pids:
             os.kill(pid, signal.SIGCONT)
         time.sleep(0.3)
@@ -80,7 +80,7 @@ def consume(bootstrap: str) -> float:
 
 
 def commit(peer: Peer, name: str) -> float:
-    """The scenario measures for a fixed time, and says how many there were a second."""
+    """Runs for a fixed time; returns the transactions per second."""
     begun = time.monotonic()
     per_second = uvloop.run(groups.commits(peer, name, COMMITS_CONNECTIONS, 1))
     return per_second * (time.monotonic() - begun)

@@ -1,8 +1,8 @@
 """Runs the benchmark: `python -m bench.run`, `--quick` for some minutes instead of half an hour.
 
-Rounds are interleaved: in each, every scenario runs on both peers, one right after the other, and who comes first
-changes from round to round. The peer that is not measured is paused. Results are written after every round, so that a
-run that is cut short still has something to show.
+In each round every scenario runs on both peers, one right after the other, in an order that alternates from round to
+round. The peer that is not measured is paused. Results are written after every round, so that a run that is cut short
+has results too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REPEATS_MAX = 2
 
 
 class Bench:
-    """One run. Everything it starts is stopped by `stack`."""
+    """A run. `stack` stops everything that it has started."""
 
     def __init__(self, plan: Plan, *, root: Path, output: Path, only: str, stack: ExitStack) -> None:
         java, jars = JAVA_ORACLE.locate(), KAFKA_JARS.locate()
@@ -150,7 +150,8 @@ class Bench:
     def _compare(
         self, number: int, scenario: str, order: Sequence[Peer], step: Callable[[Peer], Figures]
     ) -> dict[str, Figures]:
-        """One step on each peer. Where others disturbed one of them, both are repeated, and the calmest pair counts."""
+        """Runs a step on each peer. If other programs disturbed one of them, both are repeated, and the calmest pair
+        counts."""
         calmest = {peer.name: step(peer) for peer in order}
         for _ in range(_REPEATS_MAX):
             if self._patience_s <= 0 or _others_cores(calmest) <= OTHERS_CORES_MAX:
@@ -182,7 +183,7 @@ class Bench:
         return prepared
 
     def _warm_up(self, peer: Peer, duration_s: float) -> None:
-        """Every workload in turn until the time is over."""
+        """Runs every workload in turn until the time is over."""
         self._say(f"{peer.name}: warming up for {duration_s:.0f} s")
         trace: list[float] = []
         with self._awake(peer):
@@ -243,7 +244,7 @@ class Bench:
 
 
 def _others_cores(steps: dict[str, Figures]) -> float:
-    """The most that other programs of the machine used during one of the steps."""
+    """Returns the most cores that other programs used during one of the steps."""
     return max(figures.get("others_cores", 0.0) for figures in steps.values())
 
 

@@ -1,4 +1,4 @@
-"""What is measured: the list of workloads, and how much of each a full and a quick run does."""
+"""The list of workloads, and the size of each in a full and in a quick run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JAVA = "Java"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Records that are written to a new topic and read back."""
+    """A workload: records that are written to a new topic and read back."""
 
     group: str
     client: str
@@ -34,7 +34,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How long a run takes."""
+    """The size of a run."""
 
     name: str
     rounds: int
@@ -70,7 +70,8 @@ LATENCY_RATE_PER_S = 200
 
 
 def workloads(share: float) -> list[Workload]:
-    """1 kB over every number of partitions, the other sizes over six; each with both clients. Then the codecs."""
+    """Returns the workloads: 1 kB over every number of partitions, other sizes over six, each with both clients; the
+    codecs."""
     shapes = [(1000, 1), (1000, 6), (1000, 100), (100, 6), (10_000, 6)]
     chosen = [
         Workload(

@@ -1,7 +1,7 @@
-"""What a scrape costs: `python -m bench.scrape`, `--partitions N`, `--groups N`.
+"""Measures the cost of a scrape: `python -m bench.scrape`, `--partitions N`, `--groups N`.
 
-One node with many partitions and groups: how long a page takes to come, how large it is, and how long the loop was held
-up at a time meanwhile, as far as its own histogram tells.
+The node has many partitions and groups. The figures are the time until the page is there, its size, and how long the
+loop was held up at a time meanwhile, by its own histogram.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def page(url: str) -> tuple[float, str]:
 
 
 def loop_lag(text: str) -> dict[str, float]:
-    """Counts of the loop's histogram, by upper bound."""
+    """Returns the counts of the loop's histogram, by upper bound."""
     for family in text_string_to_metric_families(text):
         if family.name == "strandline_loop_lag_seconds":
             return {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}

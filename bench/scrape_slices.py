@@ -1,9 +1,9 @@
-"""How long a scrape holds up a node's loop at a time: `python -m bench.scrape_slices`, `--partitions N`,
+"""Measures how long a scrape holds up a node's loop at a time: `python -m bench.scrape_slices`, `--partitions N`,
 `--groups N` of 50 partitions each.
 
 The node runs in this process, as `strandline server` runs it: uvloop, the collector's thresholds, everything frozen
-after the start. Between any two callbacks of the loop the processor time of its thread is taken, which other processes
-on the machine change little; the wall's time is told beside it. The page is read by another process.
+after the start. The CPU time of its thread is taken between any two callbacks of the loop, because other processes on
+the machine change it little; wall time is shown beside it. Another process reads the page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCRAPES = 30
 
 
 class Slices:
-    """Turns with the loop, and notes how long each turn of the others was."""
+    """A callback that runs in every iteration of the loop, and notes how long the other callbacks took."""
 
     def __init__(self) -> None:
         self.longest_cpu_s = 0.0
@@ -69,7 +69,7 @@ class Reader:
         )
 
     async def read(self, url: str) -> tuple[float, int]:
-        """Seconds and bytes of a page."""
+        """Returns the seconds and the bytes of a page."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{url}\n".encode())

@@ -1,4 +1,5 @@
-"""TLS and logins beside Apache Kafka: `python -m bench.security`, `--rounds N`. Writes docs/benchmarks/security.md.
+"""Measures TLS and logins beside Apache Kafka: `python -m bench.security`, `--rounds N`. Writes
+docs/benchmarks/security.md.
 
 Both brokers have the same certificates and three listeners. In each round every scenario runs on both, one right after
 the other, and the first one changes; the other broker is paused.
@@ -87,7 +88,7 @@ class SecuredPeer:
         )
 
     def settings(self, protocol: str) -> dict[str, str]:
-        """librdkafka's, for a client of one listener."""
+        """Returns librdkafka's settings for a client of one listener."""
         found = {"bootstrap.servers": self.addresses[protocol], "security.protocol": protocol}
         secured = self.security.librdkafka_settings()
         if "SSL" in protocol:
@@ -106,7 +107,7 @@ class SecuredPeer:
         time.sleep(1)
 
     def produce(self, protocol: str) -> float:
-        """Megabytes a second."""
+        """Returns the megabytes per second."""
         producer = Producer({**self.settings(protocol), "queue.buffering.max.messages": 10_000_000})
         producer.list_topics(protocol, WAIT_S)
         begun = time.monotonic()
@@ -116,7 +117,7 @@ class SecuredPeer:
         return COUNT * len(RECORDS[0]) / 1e6 / (time.monotonic() - begun)
 
     def consume(self, protocol: str) -> float:
-        """Megabytes a second."""
+        """Returns the megabytes per second."""
         consumer = Consumer({**self.settings(protocol), "group.id": "bench"})
         consumer.list_topics(protocol, WAIT_S)
         consumer.assign([TopicPartition(protocol, number, 0) for number in range(PARTITIONS)])
@@ -128,7 +129,7 @@ class SecuredPeer:
         return got * len(RECORDS[0]) / 1e6 / took
 
     def handshake(self, protocol: str) -> float:
-        """Whole handshakes a second, four at a time, without sessions that are resumed."""
+        """Returns the full handshakes per second, four at a time; no session is resumed."""
         assert self.security.server is not None
         host, _, port = self.addresses[protocol].rpartition(":")
 

@@ -1,8 +1,9 @@
-"""Our serializers beside confluent-kafka's, and framed values as Arrow columns beside bare ones.
+"""Measures our serializers beside confluent-kafka's, and framed values as Arrow columns beside bare ones.
 
     python -m bench.serde
 
-Ten alternating pairs for each row, medians of CPU time: other programs of the machine disturb that less than the clock.
+Each row has ten alternating pairs. The figures are medians of CPU time, which other programs disturb less than the
+clock.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def paired(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[float, float]:
-    """Medians of the seconds of both, which take turns and change who is first."""
+    """Returns the medians of the seconds of both, which run in turn, in alternating order."""
     ours(), theirs()
     found: dict[bool, list[float]] = {True: [], False: []}
     for number in range(PAIRS):
@@ -109,7 +110,7 @@ def paired(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[fl
 
 
 def serializers(url: str, framing: str) -> list[tuple[str, float, float]]:
-    """Records a second of ours and theirs, for each format, writing and reading."""
+    """Returns the records per second of ours and theirs, for each format, writing and reading."""
     client = SchemaRegistryClient({"url": url})
     conf = {"schema.id.serializer": header_schema_id_serializer} if framing == "header" else {}
     registry = SchemaRegistry(url)
@@ -170,7 +171,7 @@ def serializers(url: str, framing: str) -> list[tuple[str, float, float]]:
 
 
 def columns(url: str) -> list[tuple[str, float, float]]:
-    """Rows a second of framed values, and of bare Avro."""
+    """Returns the rows per second of framed values, and of bare Avro."""
     registry = SchemaRegistry(url)
     bare = (values() * (ROWS // 50_000 + 1))[:ROWS]
     schema = Schema(json.dumps(SCHEMA))
@@ -203,8 +204,8 @@ def columns(url: str) -> list[tuple[str, float, float]]:
 
 
 def columns_of_other_formats(url: str) -> list[tuple[str, float, float]]:
-    """Rows a second of JSON and Protobuf values as Arrow columns: ours, and confluent-kafka's deserializer with Arrow
-    making columns of what it returns."""
+    """Returns the rows per second of JSON and Protobuf values as Arrow columns: ours, and confluent-kafka's
+    deserializer whose results Arrow makes columns of."""
     registry, client, kind = SchemaRegistry(url), SchemaRegistryClient({"url": url}), message_class()
     their_message = their_protobuf.ProtobufDeserializer(kind, {"use.deprecated.format": False})
     their_object = their_json.JSONDeserializer(JSON, schema_registry_client=client)

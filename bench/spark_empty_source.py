@@ -1,4 +1,4 @@
-"""A Python source with one row for each micro-batch: what PySpark itself costs a query whose source is in Python."""
+"""A Python source with one row for each micro-batch, to measure the cost of PySpark itself for a source in Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EmptyReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(1)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """It ends by itself."""
+        """Does nothing: the source ends by itself."""
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
         return [InputPartition(number) for number in range(TASKS)]

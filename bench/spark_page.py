@@ -1,4 +1,4 @@
-"""docs/benchmarks/spark.md from the results of a run."""
+"""Makes docs/benchmarks/spark.md from the results of a run."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def page(results: Results) -> str:
 
 
 def _table(results: Results, scenario: str, peers: list[str]) -> list[str]:
-    """The scenario's figure with its spread, and the medians of what else was measured."""
+    """Returns the scenario's figure with its spread, and the medians of its other figures."""
     figure = _FIGURES[scenario.partition("-")[0]]
     more = [
         (name, words)

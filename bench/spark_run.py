@@ -1,11 +1,11 @@
-"""Strandline's Spark source and sinks beside Spark's own connector, on one Strandline broker, in one run.
+"""Measures Strandline's Spark source and sinks beside Spark's own connector, on one Strandline broker, in one run.
 
     python -m bench.spark_run [--rounds N] [--scale F] [--only TEXT] [--dry]
 
 Writes docs/benchmarks/spark.json and spark.md; `--dry` only prints the page, as does `--only`, which runs the scenarios
 that have TEXT in their names (read-100-none … read-1000-zstd, write-100, stream-100, parquet-100, avro-53).
-Formats alternate within each round and are warmed once before; a ratio is of figures of the same round, which had the
-same noise around them. CPU is that of Spark's driver, JVM and Python processes together, without the broker's.
+Formats alternate within each round and are warmed once before. A ratio is of figures of the same round, which had the
+same noise. CPU is that of Spark's driver, JVM and Python processes together, without the broker's.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class Run:
     # Streaming
 
     def _batch_ms(self, writer: Any) -> float:
-        """Runs a query to the end of its topic; the median time of its micro-batches but the first."""
+        """Runs a query to the end of its topic, and returns the median time of its micro-batches except the first."""
         self._checkpoints += 1
         query = (
             writer.option("checkpointLocation", str(self._scratch / f"checkpoint-{self._checkpoints}"))
@@ -204,7 +204,7 @@ class Run:
         return stream.option("maxOffsetsPerTrigger", str(offsets_max)).load().select("key", "value")
 
     def _stream(self, rounds: int) -> None:
-        """From topic to topic; and what a Python source costs that has next to nothing to give, into no sink at all."""
+        """Measures a query from topic to topic, and one from a Python source with hardly any rows into no sink."""
         from bench.spark_empty_source import EmptySource
 
         self._spark.dataSource.register(EmptySource)

@@ -1,4 +1,5 @@
-"""From the start of a process to its first acknowledged record, on a data directory that has partitions already.
+"""Measures the time from the start of a process to its first acknowledged record, with partitions in its data
+directory.
 
 The client is a socket and one prepared request, repeated until it is acknowledged: a real client would measure its own
 back-off. Every partition has a record, and the directory was closed by a clean stop.
@@ -78,7 +79,7 @@ def measure(peer: Peer) -> Figures:
 
 
 def produce_until_acknowledged(bootstrap: str) -> float:
-    """When that was."""
+    """Sends the request until it is acknowledged, and returns the time of the acknowledgement."""
     host, _, port = bootstrap.rpartition(":")
     request = _request()
     deadline = time.monotonic() + _START_WAIT_S_MAX
@@ -103,7 +104,7 @@ def _request() -> bytes:
 
 
 def produce_request(topic: str, batch: bytes, *, acks: int) -> bytes:
-    """A frame that asks for one batch to be appended to partition 0."""
+    """Returns the frame of a Produce request with one batch for partition 0."""
     body = encode(
         ProduceRequest(
             acks=acks,

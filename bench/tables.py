@@ -1,4 +1,4 @@
-"""Rows of the page: figures with their spread, ratios with their aims, and who held a step back."""
+"""Makes the rows of the page: figures with their spread, ratios with their aims, and the bottleneck of a step."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DISTURBED = "‡"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose first column is text and whose other columns are not."""
+    """Returns a table whose first column is text and whose other columns are numbers."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 def paragraph(*sentences: str) -> str:
-    """Text in lines that fit a page."""
+    """Returns text in lines that fit a page."""
     return fill(" ".join(sentences), 110, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
@@ -51,7 +51,7 @@ def aim_cells(aim: Aim | None, ratio: Spread | None) -> list[str]:
 
 
 def compared(results: Results, scenario: str, figure: str) -> list[str]:
-    """Strandline, Apache Kafka, their ratio, its aim, and the verdict."""
+    """Returns a row: Strandline, Apache Kafka, their ratio, its aim, and the verdict."""
     ratio = results.ratio(scenario, figure, STRANDLINE, KAFKA)
     aim = aim_for(figure, results.scenarios.get(scenario, {}))
     return [
@@ -63,7 +63,7 @@ def compared(results: Results, scenario: str, figure: str) -> list[str]:
 
 
 def label(results: Results, scenario: str) -> str:
-    """What a workload is, in words; marked where other programs of the machine had a part in it."""
+    """Returns the name of a workload in words, with a mark if other programs disturbed it."""
     told = results.scenarios[scenario]
     size = (
         f"{told['record_bytes']} B" if told["record_bytes"] < 1000 else f"{told['record_bytes'] // 1000} kB"
@@ -74,13 +74,13 @@ def label(results: Results, scenario: str) -> str:
 
 
 def is_disturbed(results: Results, scenario: str) -> bool:
-    """In the median round; a round or two that were disturbed are in the spread."""
+    """True if other programs disturbed the median round; one or two disturbed rounds only widen the spread."""
     others = [results.spread(scenario, peer, "others_cores") for peer in (STRANDLINE, KAFKA)]
     return any(spread is not None and spread.median > OTHERS_CORES_MAX for spread in others)
 
 
 def held_back_by(results: Results, scenario: str, peer: str, what: str, cores: int) -> str:
-    """What had nothing left to give: a thread of the client or of the broker, or the machine."""
+    """Returns the bottleneck of a step: a thread of the client or of the broker, or the machine."""
 
     def median(figure: str) -> float:
         spread = results.spread(scenario, peer, f"{what}_{figure}")

@@ -1,4 +1,4 @@
-"""One step of throughput: a new topic on a peer, written and read by a client, with what both sides used."""
+"""Measures one step of throughput: a client writes and reads a new topic on a peer; the CPU time of both is taken."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Throughput:
 
 
 def _measured(what: str, act: Callable[[Work], Done], work: Work, peer: Peer) -> Figures:
-    """Rates are of the records' values: what an application gets through, whatever the codec makes of it."""
+    """Returns the figures of a step. Rates count the bytes of the records' values, before a codec compresses them."""
     meter = UsageMeter(peer.pid)
     done = act(work)
     broker = meter.read()

@@ -1,4 +1,4 @@
-"""TLS by our own filter, by uvloop's transport and, where it is installed, by aiofastnet: echo, bulk and handshakes.
+"""Measures TLS by our own filter, by uvloop's transport and, if it is installed, by aiofastnet: echo, bulk, handshakes.
 
     python -m bench.tls_transports [ROUNDS]
 
@@ -35,7 +35,7 @@ PIECE = bytes(256 * 1024)
 
 
 class EchoPeer:
-    """Sends back what it gets; eight bytes that begin with B ask for BULK_BYTES."""
+    """Sends back the bytes that it gets; for eight bytes that begin with B it sends BULK_BYTES."""
 
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(256 * 1024))
@@ -68,7 +68,7 @@ class EchoPeer:
 
 
 class EchoProtocol(asyncio.BufferedProtocol):
-    """The same for a loop's own transport."""
+    """Does the same on a loop's own transport."""
 
     def __init__(self) -> None:
         self._buffer = bytearray(256 * 1024)

@@ -1,4 +1,4 @@
-"""Topics of a peer: made for one step, and gone from its disk before the next."""
+"""Creates topics of a peer for one step, and deletes them from its disk before the next one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def create(peer: Peer, topic: str, *, partitions: int) -> None:
 
 
 def delete(peer: Peer, topic: str) -> None:
-    """Returns when its files are gone."""
+    """Deletes a topic, and returns when its files are gone."""
     admin = AdminClient({"bootstrap.servers": peer.bootstrap, "log_level": 0})
     for done in admin.delete_topics([topic], request_timeout=ANSWER_WAIT_S_MAX).values():
         done.result(ANSWER_WAIT_S_MAX)
@@ -33,5 +33,5 @@ def delete(peer: Peer, topic: str) -> None:
 
 
 def log_bytes(peer: Peer, topic: str) -> int:
-    """What the records of a topic take on disk, without indexes."""
+    """Returns the bytes of a topic's records on disk, without indexes."""
     return sum(path.stat().st_size for path in peer.data_dir.glob(f"{topic}-*/*.log"))

@@ -1,6 +1,6 @@
-"""Transactions beside Apache Kafka's: `python -m bench.transactions`, `--rounds N`, `--quick` for one round.
+"""Measures transactions beside Apache Kafka's: `python -m bench.transactions`, `--rounds N`, `--quick` for one round.
 
-librdkafka speaks transaction version 1, our own client version 2 (KIP-890): the rows say whose it is.
+librdkafka has transaction version 1, our own client version 2 (KIP-890): the rows name the client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ABOUT = """Both brokers have ten partitions of `__transaction_state` and `__cons
 with the heap and options of its own scripts, after a warm-up. A transaction writes one record of 100 bytes to each of
 its partitions; the time of a commit is that of the client's call. The cost of exactly-once in throughput is the
 difference of the last two rows, where the same records of 1 kB are written by one idempotent producer, in transactions
-of a thousand and without. The seeds say 20 to 30 % for Kafka."""
+of a thousand and without. Published figures say 20 to 30 % for Kafka."""
 PARTITIONS = (1, 10, 100)
 RATE_S = 2.0
 COMMITS = 300
@@ -61,7 +61,7 @@ def _producer(peer: Peer, transactional_id: str | None = None) -> Producer:
 
 
 def _one_transaction(producer: Producer, partitions: int) -> float:
-    """Seconds that its commit took."""
+    """Commits one transaction, and returns the seconds of the commit."""
     producer.begin_transaction()
     for partition in range(partitions):
         producer.produce(_topic(partitions), RECORD, partition=partition)
@@ -72,7 +72,7 @@ def _one_transaction(producer: Producer, partitions: int) -> float:
 
 
 async def rate(peer: Peer, name: str, partitions: int) -> float:
-    """Transactions per second, one after another."""
+    """Returns the transactions per second, one after another."""
 
     def run() -> float:
         producer = _producer(peer, name)
@@ -114,7 +114,7 @@ async def commit_p99(peer: Peer, name: str, partitions: int) -> float:
 
 
 async def init_time(peer: Peer, name: str) -> float:
-    """Milliseconds from a producer that knows nothing to its id and epoch; the middle of several."""
+    """Returns the milliseconds in which a new producer gets its id and epoch; the median of several."""
 
     def run() -> float:
         took_s = []
@@ -128,7 +128,7 @@ async def init_time(peer: Peer, name: str) -> float:
 
 
 async def marker_bytes(peer: Peer, name: str) -> float:
-    """What a commit adds to a partition's log."""
+    """Returns the bytes that a commit adds to a partition's log."""
 
     def run() -> float:
         producer = _producer(peer, name)
@@ -148,7 +148,7 @@ async def marker_bytes(peer: Peer, name: str) -> float:
 
 
 async def loop_rate(peer: Peer, name: str) -> float:
-    """Records per second that are read, transformed and written, with their offsets in the transaction."""
+    """Returns the records per second that are read, transformed and written, with their offsets in the transaction."""
 
     def run() -> float:
         consumer = Consumer(
@@ -226,7 +226,7 @@ def prepare(peer: Peer) -> None:
 def _by_partitions(
     name: str, what: str, measure: Callable[[Peer, str, int], Awaitable[float]], figure: str = "per_s"
 ) -> Iterator[Scenario]:
-    """The same for one and for many partitions; `what` has a place for their count."""
+    """Returns the scenarios for one and for many partitions; `what` has a placeholder for their number."""
     for count in PARTITIONS:
         yield Scenario(
             name=f"{name}-{count}",

@@ -1,4 +1,5 @@
-"""Three nodes of either kind, each broker and controller, with the same settings and RF=3, min ISR 2."""
+"""Runs three nodes of Strandline or Apache Kafka, each broker and controller, with the same settings, RF=3 and min ISR
+2."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _STRANDLINE_HAS_NOT = "share."
 def until(
     condition: Callable[[], bool], what: str, *, poll_s: float = 0.002, wait_s_max: float = 90.0
 ) -> float:
-    """Polls; the moment at which it came true."""
+    """Polls a condition, and returns the moment at which it came true."""
     deadline = time.monotonic() + wait_s_max
     while not condition():
         if time.monotonic() > deadline:
@@ -52,7 +53,7 @@ class Trio(ABC):
 
     @abstractmethod
     def start(self) -> None:
-        """All at once; returns when each says that it is ready."""
+        """Starts all nodes at once, and returns when each says that it is ready."""
 
     @abstractmethod
     def stop(self) -> None: ...
@@ -62,7 +63,7 @@ class Trio(ABC):
 
     @abstractmethod
     def stop_one(self, node_id: int) -> None:
-        """An orderly stop of one node."""
+        """Stops one node in order."""
 
     @abstractmethod
     def start_again(self, node_id: int) -> None: ...
@@ -78,7 +79,7 @@ class Trio(ABC):
         return [self.pid(node_id) for node_id in (1, 2, 3)]
 
     def partitions(self, topic: str, node_id: int) -> list[Any]:
-        """As a node shows them to clients; nothing while it does not answer."""
+        """Returns the partitions as a node shows them to clients; an empty result while it does not respond."""
         request = MetadataRequest(topics=(MetadataRequestTopic(name=topic),), allow_auto_topic_creation=False)
         try:
             with WireClient(self.address(node_id)) as client:
@@ -135,7 +136,7 @@ class StrandlineTrio(Trio):
 
 
 class KafkaTrio(Trio):
-    """With the heap and the JVM options that Kafka's own scripts give it."""
+    """Three nodes of Apache Kafka, with the heap and the JVM options of Kafka's own scripts."""
 
     name = KAFKA
 

@@ -1,4 +1,4 @@
-"""Starts Strandline with every record read into memory and sent from there, to see what sendfile is worth."""
+"""Starts Strandline without sendfile: records are read into memory and sent from there, to measure the difference."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SECONDS_MAX = 300
 
 
 def query(bootstrap: str, checkpoint: str) -> None:
-    """The query: what a job of your own would have."""
+    """Runs the query. Only this part would be in a job of your own."""
     from strandline.spark import exactly_once, session
 
     spark = session("payments", settings={"spark.log.level": "ERROR"})

@@ -19,13 +19,13 @@ def click(number: int, user: str, minute: float) -> dict[str, str]:
 
 
 def history() -> list[dict[str, str]]:
-    """Each user clicks six times within ten minutes."""
+    """Returns the clicks of three users, each of whom clicks six times within ten minutes."""
     return [click(number, USERS[number % 3], number // 3 * 2) for number in range(18)]
 
 
 def live() -> list[dict[str, str]]:
-    """The end of that session again, as after a restart of whoever collects clicks; an hour later another session; and
-    hours later one click that closes them all."""
+    """Returns the end of that session again, as after a restart of the program that collects clicks; another session an
+    hour later; and hours later one click that closes them all."""
     later = [click(100 + number, USERS[number % 3], 70 + number // 3 * 2) for number in range(9)]
     return [*history()[-3:], *later, click(200, "dan", 600)]
 

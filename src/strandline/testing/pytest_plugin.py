@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Those of the ini file, and on top of them those of the marker of the test, or of the module."""
+    """Returns the settings of the ini file, overridden by those of the markers of module and test."""
     settings: dict[str, Any] = {}
     for line in request.config.getini(_SETTINGS):
         key, equals, value = line.partition("=")
@@ -98,7 +98,7 @@ def _settings_of(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 def _launched() -> list[BrokerProcess]:
-    """The brokers that run or died. Where no broker was started its module is not loaded, and need not be."""
+    """Returns the brokers that run or have died. Without any, their module is not loaded, and is not loaded here."""
     module = sys.modules.get("strandline.testing.process")
     return [] if module is None else module.launched_brokers
 
