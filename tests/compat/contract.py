@@ -81,7 +81,7 @@ class RecordContract:
             assert read_samples(client, topic, partition=partition, count=len(in_order)) == in_order
 
     @pytest.mark.parametrize("codec", ["none", "zstd"])
-    def test_reading_starts_at_the_offset_asked_for_even_within_a_batch(
+    def test_reading_starts_at_the_requested_offset_even_within_a_batch(
         self, client: KafkaClient, create: CreateTopic, topic: str, codec: str
     ) -> None:
         create(topic)

@@ -108,7 +108,7 @@ def test_acknowledgement_carries_offset_and_time(
     assert before_ms <= timestamp_ms <= int(time.time() * 1000)
 
 
-def test_alter_configs_resets_what_it_does_not_name(client: AiokafkaClient, topic: str) -> None:
+def test_alter_configs_resets_settings_that_it_does_not_name(client: AiokafkaClient, topic: str) -> None:
     """aiokafka sends the old AlterConfigs, which states the whole set of overrides."""
     client.create_topic(topic, configs={"max.message.bytes": "5000"})
     eventually(

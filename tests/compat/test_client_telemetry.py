@@ -105,7 +105,7 @@ def test_java_s_producer_and_consumer_tell_their_latencies_and_errors(
 
 
 @pytest.mark.usefixtures("subscription")
-def test_librdkafka_tells_its_latencies(broker: BrokerProcess) -> None:
+def test_librdkafka_pushes_its_latencies(broker: BrokerProcess) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap, "client.id": "shop"})
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "client.id": "desk", "group.id": "g"})
     consumer.subscribe(["orders"])

@@ -49,7 +49,7 @@ def plan(path: Path, topic: str, replicas: list[int]) -> Path:
     return path
 
 
-def test_under_replicated_partitions_are_told(run: Run, cluster: Cluster) -> None:
+def test_under_replicated_partitions_are_listed(run: Run, cluster: Cluster) -> None:
     create(cluster, "under", [[1, 2, 3]])
     question = ("--describe", "--topic", "under", "--under-replicated-partitions")
     assert run("TopicCommand", *question).succeeded().stdout.strip() == ""
@@ -120,7 +120,7 @@ def test_partition_is_moved_and_its_factor_raised(run: Run, cluster: Cluster, tm
     assert "No partition reassignments found." in run("ReassignPartitionsCommand", "--list").stdout
 
 
-def test_throttled_reassignment_goes_as_slowly_as_it_is_told_and_its_throttles_are_removed(
+def test_throttled_reassignment_keeps_its_rate_and_its_throttles_are_removed(
     run: Run, cluster: Cluster, tmp_path: Path
 ) -> None:
     create(cluster, "throttled", [[1, 2]])
@@ -196,7 +196,7 @@ def test_quorum_is_described(run: Run, cluster: Cluster) -> None:
     ]
 
 
-def test_cluster_tool_tells_id_and_endpoints_and_unregisters(run: Run, cluster: Cluster) -> None:
+def test_cluster_tool_shows_id_and_endpoints_and_unregisters(run: Run, cluster: Cluster) -> None:
     told = run("ClusterTool", "cluster-id").stdout
     assert f"Cluster ID: {cluster.cluster_id}" in told, told
     endpoints = run("ClusterTool", "list-endpoints").stdout

@@ -297,7 +297,7 @@ def test_a_broker_is_described_as_apache_kafka_does(apache: JavaWorker, overlay:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_what_is_set_for_all_brokers_is_described_as_apache_kafka_does(
+def test_defaults_for_all_brokers_are_described_as_apache_kafka_does(
     apache: JavaWorker, overlay: Overlay
 ) -> None:
     here = shown(describe_broker(overlay.configs(), None))
@@ -309,7 +309,9 @@ TRUSTED = [overlay for overlay in OVERLAYS if overlay.shared.get("log.segment.by
 
 
 @pytest.mark.parametrize("overlay", TRUSTED)
-def test_a_new_topic_is_told_its_settings_as_apache_kafka_does(apache: JavaWorker, overlay: Overlay) -> None:
+def test_creating_a_topic_returns_its_settings_as_apache_kafka_does(
+    apache: JavaWorker, overlay: Overlay
+) -> None:
     here = {
         entry.name: [entry.value, entry.source]
         for entry in created_topic_entries(overlay.configs(), overlay.topic)

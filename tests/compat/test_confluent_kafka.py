@@ -130,7 +130,7 @@ def test_validated_topic_is_not_created(client: ConfluentKafkaClient, topic: str
     assert topic not in client.list_topics()
 
 
-def test_topic_takes_the_default_partition_count_when_asked_for_none(
+def test_topic_has_the_default_partition_count_if_none_is_given(
     client: ConfluentKafkaClient, topic: str
 ) -> None:
     client.admin.create_topics([NewTopic(topic, -1, -1)])[topic].result(CALL_TIMEOUT_S)

@@ -195,7 +195,7 @@ def test_figures_are_the_truth_and_sums_over_nodes_right(nodes: Cluster) -> None
     assert sent == total("kafka_network_requestmetrics_totaltimems_count", request="Produce") > 0
 
 
-def test_lag_is_told_by_the_coordinator_and_nobody_else(nodes: Cluster) -> None:
+def test_only_the_coordinator_shows_the_lag_of_a_group(nodes: Cluster) -> None:
     wait_until(lambda: "kafka_consumergroup_lag" in all_samples(nodes))
     found = all_samples(nodes)
     group = 'a "quoted"\ngroup'
@@ -220,7 +220,7 @@ def test_errors_are_counted_by_api(nodes: Cluster) -> None:
     assert sum(value for has, value in found if has == wanted) == 1
 
 
-def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:
+def test_parsers_accept_both_formats(nodes: Cluster) -> None:
     url = nodes.nodes[0].metrics_url
     _, kind, text = read(url)
     assert kind.startswith("text/plain; version=0.0.4")
@@ -230,7 +230,7 @@ def test_both_formats_are_what_their_parsers_expect(nodes: Cluster) -> None:
     assert {family.name for family in parse_open_metrics(text)} == plain
 
 
-def test_a_node_is_live_and_ready_and_says_what_else_there_is(nodes: Cluster) -> None:
+def test_a_node_is_live_and_ready_and_a_wrong_path_lists_its_pages(nodes: Cluster) -> None:
     base = nodes.nodes[0].metrics_url.removesuffix("/metrics")
     assert read(f"{base}/healthz")[::2] == (200, "ok\n")
     assert read(f"{base}/readyz")[::2] == (200, "ready\n")

@@ -214,7 +214,7 @@ def left(
         yield Left(kafka=kafka, seen=seen)
 
 
-def test_clients_see_what_they_saw_of_apache_kafka_and_can_go_on(
+def test_clients_see_the_same_as_of_apache_kafka_and_can_go_on(
     left: Left, kafka_tools: KafkaTools, java: Path, kafka_jars: Path, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"

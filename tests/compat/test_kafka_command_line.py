@@ -359,7 +359,7 @@ def test_log_dirs_command_shows_the_directory_and_the_size_of_each_partition(
     assert sizes == {f"{topic}-0": 0, f"{topic}-1": segment.stat().st_size}
 
 
-def test_tool_in_a_process_of_its_own_answers_the_same(
+def test_tool_in_a_process_of_its_own_prints_the_same(
     kafka_tools: KafkaTools, server: Server, create: CreateTopic, topic: str
 ) -> None:
     create(topic)

@@ -29,7 +29,7 @@ class TestKafkaPython(ClientContract):
     """What every client can do."""
 
 
-def test_fetch_session_brings_what_changed_since_the_last_fetch(
+def test_fetch_session_returns_only_changes_since_the_last_fetch(
     client: KafkaPythonClient, create: CreateTopic, topic: str
 ) -> None:
     """The consumer asks incrementally (KIP-227) after its first fetch, whichever partition grows next."""

@@ -99,7 +99,7 @@ def test_headers_are_written_and_printed(
     assert run("-C", "-t", topic, "-o", 0, "-e", "-q", "-f", "%h") == "a=1,b=two,a=3"
 
 
-def test_null_and_empty_are_told_apart(
+def test_null_differs_from_empty(
     run: Kcat, client: ConfluentKafkaClient, create: CreateTopic, topic: str
 ) -> None:
     create(topic)
@@ -131,7 +131,7 @@ def test_file_becomes_one_record_with_a_fixed_key(
     ],
     ids=["beginning", "absolute", "from the end", "by time"],
 )
-def test_reading_starts_where_asked(
+def test_reading_starts_at_the_requested_offset(
     run: Kcat, client: ConfluentKafkaClient, create: CreateTopic, topic: str, where: str, first: int
 ) -> None:
     create(topic)
@@ -158,7 +158,7 @@ def test_reading_all_partitions_finds_every_record(
     assert sorted(printed.splitlines()) == [str(each.value, "ascii") for each in numbered(200)]
 
 
-def test_json_envelope_tells_everything_about_a_record(
+def test_json_envelope_has_all_parts_of_a_record(
     run: Kcat, client: ConfluentKafkaClient, create: CreateTopic, topic: str
 ) -> None:
     create(topic)
@@ -197,7 +197,7 @@ def test_query_finds_the_offset_of_a_time(
     assert run("-Q", "-t", f"{topic}:1:-2").split() == [topic, "[1]", "offset", "0"]
 
 
-def test_what_kcat_writes_comes_back_in_order(
+def test_records_that_kcat_writes_come_back_in_order(
     run: Kcat, client: ConfluentKafkaClient, create: CreateTopic, topic: str
 ) -> None:
     create(topic)

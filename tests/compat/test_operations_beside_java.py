@@ -189,9 +189,7 @@ def test_tokens_of_one_are_the_tokens_of_the_other(ours: Ours, kafka_tools: Kafk
         assert java[0] not in kafka_tools.run("DelegationTokenCommand", *at, *describe).stdout
 
 
-def test_measurements_write_and_read_what_the_other_reads_and_writes(
-    ours: Ours, kafka_tools: KafkaTools
-) -> None:
+def test_measurements_exchange_records_with_the_other_tool(ours: Ours, kafka_tools: KafkaTools) -> None:
     with running_broker() as broker:
         at = ("--bootstrap-server", broker.bootstrap)
         ours("topics", "create", "measured", *at)

@@ -119,7 +119,7 @@ def normal(value: Any, name: str = "") -> Any:
     [step for step in steps() if not step.name.startswith("ApiVersions v")],
     ids=lambda step: step.name,
 )
-def test_answer_is_that_of_apache_kafka(answers: Answers, step: Step) -> None:
+def test_response_is_that_of_apache_kafka(answers: Answers, step: Step) -> None:
     assert answers.strandline[step.name] == answers.apache[step.name]
 
 

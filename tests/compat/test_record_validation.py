@@ -72,7 +72,7 @@ def strandline() -> Iterator[Server]:
 
 @pytest.mark.oracle
 @pytest.mark.xdist_group("apache-kafka")
-def test_what_apache_kafka_refuses_is_refused(
+def test_batches_that_apache_kafka_refuses_are_refused(
     strandline: Server, apache_kafka: ApacheKafka, topic: str
 ) -> None:
     cases = every_lie()

@@ -100,7 +100,7 @@ def test_a_schema_that_no_record_can_hold_is_refused(rest: Rest, subject: str) -
     assert rest("POST", f"/subjects/{subject}/versions", b" " * (5 * 1024 * 1024))[0] == 413
 
 
-def test_a_schema_that_is_slow_to_compare_keeps_nobody_waiting(rest: Rest, subject: str) -> None:
+def test_a_schema_that_is_slow_to_compare_delays_no_other_request(rest: Rest, subject: str) -> None:
     rest("PUT", f"/config/{subject}", {"compatibility": "FULL"})
     assert rest.register(subject, wide_json(60), schemaType="JSON")[0] == 200
     address = urlsplit(rest.url)

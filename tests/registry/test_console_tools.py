@@ -146,7 +146,7 @@ def test_values_that_we_write_are_read_by_confluents_deserializers(
                 assert deserializer(records[0].value, context).seconds == 5
 
 
-def test_what_does_not_fit_is_refused_and_what_does_not_decode_is_told(
+def test_values_that_do_not_fit_and_bytes_that_do_not_decode_are_errors(
     strandline_broker: BrokerProcess,
     strandline_registry: RegistryProcess,
     subject: str,
@@ -170,7 +170,7 @@ def test_what_does_not_fit_is_refused_and_what_does_not_decode_is_told(
     assert "the registry has no schema id 983040" in said
 
 
-def test_a_registry_that_cannot_be_one_is_told(
+def test_an_address_that_is_no_registry_is_an_error(
     strandline_broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in (["consume", "any"], ["produce", "any", "--schema", "latest"]):

@@ -61,7 +61,7 @@ def test_a_descriptor_is_found_equal_to_its_text(rest: Rest, subject: str) -> No
     assert rest.register(subject, serialized, schemaType="PROTOBUF")[1]["id"] == made["id"]
 
 
-def test_normal_forms_are_equal_whatever_the_order(rest: Rest, subject: str) -> None:
+def test_normal_forms_do_not_depend_on_the_order(rest: Rest, subject: str) -> None:
     path = f"/subjects/{subject}/versions?normalize=true"
     for type, one, other in (
         ("JSON", '{"type":"object","title":"x"}', '{"title":"x","type":"object"}'),

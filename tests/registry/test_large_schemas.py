@@ -59,7 +59,7 @@ def test_a_large_schema_is_as_a_small_one(type: str, text: Any, other: str) -> N
     there.check(is_strict=False)
 
 
-def test_what_the_other_process_refuses_is_refused_here() -> None:
+def test_an_error_of_the_other_process_is_raised_here() -> None:
     with pytest.raises(InvalidSchema, match="No type"):
         LargeSchema(SchemaSource("AVRO", "{" + " " * 40_000 + "}", (), ()), call_in_subprocess)
     with pytest.raises(ValueError, match="beside the schema"):

@@ -45,7 +45,7 @@ def test_a_level_of_a_subject_is_its_own(rest: Rest, subject: str) -> None:
     assert rest.register(subject, A_AND_B)[0] == 200
 
 
-def test_verbose_checks_say_what_breaks_and_where(rest: Rest, subject: str) -> None:
+def test_verbose_checks_name_the_mistake_and_its_place(rest: Rest, subject: str) -> None:
     rest.register(subject, A)
     body = {"schema": json.dumps(A_AND_B)}
     path = f"/compatibility/subjects/{subject}/versions"

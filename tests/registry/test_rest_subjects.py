@@ -126,7 +126,7 @@ def test_the_highest_id_is_never_given_out_again(rest: Rest, subject: str) -> No
     assert rest.register(f"{context}s", record(A, B))[1]["id"] == id + 1
 
 
-def test_references_hold_what_they_refer_to(rest: Rest, subject: str) -> None:
+def test_referenced_schemas_cannot_be_deleted(rest: Rest, subject: str) -> None:
     rest.register(f"{subject}-a", record(A, name="Inner"))
     reference = {"name": "Inner", "subject": f"{subject}-a", "version": 1}
     outer = record({"name": "i", "type": "Inner"}, name="Outer")
@@ -160,7 +160,7 @@ def test_subjects_may_have_any_name(rest: Rest, subject: str) -> None:
     assert (status, error["error_code"]) == (422, 42208)
 
 
-def test_a_schema_is_normalized_where_that_is_asked_for(rest: Rest, subject: str) -> None:
+def test_a_schema_is_normalized_on_request(rest: Rest, subject: str) -> None:
     one = {"type": "record", "name": "N", "fields": [A | {"z": 1, "b": 2}], "p": 1, "a": 2}
     other = {"a": 2, "p": 1, "type": "record", "name": "N", "fields": [{"b": 2, "z": 1} | A]}
     path = f"/subjects/{subject}/versions?normalize=true"

@@ -149,7 +149,7 @@ def test_ids_stay_unique_and_none_is_lost_when_instances_are_killed_under_load(
             assert rest("GET", f"/subjects/{subject}/versions/1")[1]["id"] == id
 
 
-def test_what_an_aborted_transaction_left_is_overwritten(
+def test_records_of_an_aborted_transaction_are_overwritten(
     broker: BrokerProcess, one: RegistryProcess, topic: str
 ) -> None:
     one.start()
@@ -206,7 +206,7 @@ def test_a_topic_that_would_lose_schemas_is_refused(broker: BrokerProcess, tmp_p
             RegistryProcess(broker.bootstrap, tmp_path / "log", "--topic", topic).start()
 
 
-def test_a_registry_whose_topic_is_deleted_says_so_and_stops(
+def test_a_registry_whose_topic_is_deleted_stops_with_that_error(
     broker: BrokerProcess, one: RegistryProcess, topic: str
 ) -> None:
     one.start()

@@ -59,7 +59,7 @@ def test_users_are_made_listed_and_removed(
     assert ran(broker, capsys, "users", "list", "--json")["users"] == []
 
 
-def test_a_regular_expression_of_a_consumer_group_finds_what_may_be_described(
+def test_a_regular_expression_of_a_consumer_group_matches_only_describable_topics(
     broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("seen-1", "hidden-1"):

@@ -72,7 +72,7 @@ def binding(name: str, operation: AclOperation, kind: ResourceType = ResourceTyp
     )
 
 
-def test_a_producer_writes_what_a_rule_allows(
+def test_a_producer_writes_to_topics_that_a_rule_allows(
     broker: BrokerProcess, admin: AdminClient, strandline_topic: str
 ) -> None:
     admin.create_topics([NewTopic(strandline_topic, 1, 1)])[strandline_topic].result(WAIT_S)
@@ -158,7 +158,7 @@ def test_a_node_that_would_lock_everybody_out_does_not_start() -> None:
         pass
 
 
-def test_rules_without_an_authorizer_are_told_and_have_no_effect(tmp_path: Path) -> None:
+def test_rules_without_an_authorizer_are_logged_and_have_no_effect(tmp_path: Path) -> None:
     rule = binding("orders", AclOperation.READ)
     with running_broker(
         data_dir=tmp_path / "data",
@@ -227,7 +227,7 @@ class JsonLoggingBroker(BrokerProcess):
         return super()._command(*arguments, "--log-format", "json")
 
 
-def test_the_audit_log_is_json_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_audit_log_is_json_if_that_is_set(tmp_path: Path) -> None:
     """Each denied and each administrative act is one object, whose fields have names."""
     anonymous = "User:ANONYMOUS"
     rules = [

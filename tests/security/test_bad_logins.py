@@ -72,7 +72,7 @@ def test_request_between_handshake_and_login_closes_the_connection(broker: Broke
         assert receive(peer) == b""
 
 
-def test_unknown_mechanism_is_told_the_known_ones_and_closed(broker: BrokerProcess) -> None:
+def test_the_error_about_an_unknown_mechanism_lists_the_known_ones(broker: BrokerProcess) -> None:
     with connect(broker) as peer:
         response = begin(peer, "GSSAPI")
         assert response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM

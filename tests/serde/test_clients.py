@@ -261,7 +261,7 @@ async def test_a_producer_says_that_the_registry_is_away_and_goes_on_when_it_is_
         await producer.send_and_wait(topic, {"name": "Bo"})  # the schema is known
 
 
-async def test_records_before_one_that_names_no_schema_are_read_and_it_is_told(
+async def test_records_before_one_without_a_schema_are_read_and_that_one_is_an_error(
     strandline_broker: BrokerProcess, registry: SchemaRegistry, topic: str
 ) -> None:
     good = await asyncio.to_thread(AvroSerializer(registry, USER).serialize, topic, {"name": "Ada"})

@@ -136,12 +136,12 @@ async def test_an_id_is_unknown_only_when_it_stays_unknown() -> None:
         ({"url": "http://a:b@host", "bearer.auth.token": "t"}, "one login is enough"),
     ],
 )
-def test_settings_that_cannot_be_used_are_told(settings: Any, words: str) -> None:
+def test_unusable_settings_are_errors(settings: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         SchemaRegistry(settings)
 
 
-def test_options_that_contradict_each_other_are_told() -> None:
+def test_contradictory_options_are_errors() -> None:
     for options, words in (
         ({}, "a schema is missing"),
         ({"schema": USER, "framing": "trailer"}, "framing"),
@@ -153,7 +153,7 @@ def test_options_that_contradict_each_other_are_told() -> None:
             AvroSerializer("http://host", **options)  # type: ignore[arg-type]
 
 
-def test_a_class_in_place_of_an_object_is_told() -> None:
+def test_a_class_in_place_of_an_object_is_an_error() -> None:
     with pytest.raises(ValueError, match="make an object of it"):
         serializer_for(AvroSerializer, "value.serializer")
     with pytest.raises(ValueError, match="make an object of it"):

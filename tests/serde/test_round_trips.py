@@ -161,7 +161,7 @@ def pairs(format: str, registry: SchemaRegistry, theirs: Any, framing: str) -> t
 
 @pytest.mark.parametrize("framing", ["prefix", "header"])
 @pytest.mark.parametrize("format", ["AVRO", "JSON", "Person", "Phone"])
-def test_what_one_side_writes_the_other_reads(
+def test_each_side_reads_values_that_the_other_wrote(
     registry: SchemaRegistry, theirs: Any, topic: str, format: str, framing: str
 ) -> None:
     ours, our_reader, their_writer, their_reader, value = pairs(format, registry, theirs, framing)

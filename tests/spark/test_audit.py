@@ -104,7 +104,7 @@ def unname(told: Told) -> None:
         (unname, {"unnamed": 1, "unexpected": 1}, 1, "id 5"),
     ],
 )
-def test_what_is_planted_is_found(
+def test_planted_mistakes_are_found(
     spark: Any,
     told: Told,
     plant: Callable[[Told], None],
@@ -169,7 +169,7 @@ class UnstoppedSession:
     def stop(self) -> None: ...
 
 
-def test_why_an_audit_cannot_be_made_is_told_in_a_line(
+def test_an_impossible_audit_is_an_error_of_one_line(
     spark: Any, told: Told, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "start_session", lambda *_: UnstoppedSession(spark))

@@ -122,7 +122,7 @@ def test_a_batch_that_fails_after_it_was_written_is_written_again_and_seen_once(
     assert values() == list(range(20))
 
 
-def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
+def test_a_batch_that_cannot_be_written_leaves_no_transaction_open(
     spark: Any, bootstrap: str, made: str, values: Values, query: Any, admin: Admin, monkeypatch: Any
 ) -> None:
     write, calls = BatchTransaction.write, []
@@ -147,7 +147,7 @@ def test_a_batch_that_cannot_be_written_leaves_nothing_open_behind(
         RuntimeError("An error occurred while calling o1.collectToPython.\n: java.lang.InterruptedException"),
     ],
 )
-def test_a_batch_is_not_written_again_where_that_cannot_help_or_somebody_stops_the_query(
+def test_a_batch_is_not_tried_again_if_that_cannot_help_or_the_query_is_stopped(
     spark: Any, bootstrap: str, made: str, query: Any, admin: Admin, monkeypatch: Any, error: Exception
 ) -> None:
     calls = []
@@ -164,9 +164,7 @@ def test_a_batch_is_not_written_again_where_that_cannot_help_or_somebody_stops_t
     assert admin.describe_transactions([made])[made].state != "Ongoing", "readers would wait behind it"
 
 
-def test_a_topic_that_rows_name_and_nobody_has_made_is_told_at_once(
-    bootstrap: str, topic: str, admin: Admin
-) -> None:
+def test_a_missing_topic_that_rows_name_is_an_error_at_once(bootstrap: str, topic: str, admin: Admin) -> None:
     settings = {"bootstrap.servers": bootstrap, "max.block.ms": "100"}
     transaction = BatchTransaction(settings, topic, 60_000)
     transaction.begin()
@@ -180,7 +178,7 @@ def test_a_topic_that_rows_name_and_nobody_has_made_is_told_at_once(
     transaction.close()
 
 
-def test_a_commit_whose_answer_is_lost_counts(
+def test_a_commit_whose_response_is_lost_counts(
     spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BatchTransaction, "commit", answer_lost(BatchTransaction.commit))
@@ -188,7 +186,7 @@ def test_a_commit_whose_answer_is_lost_counts(
     assert values() == list(range(20))
 
 
-def test_a_driver_that_was_taken_over_writes_nothing_more_and_says_so(
+def test_a_driver_that_was_taken_over_writes_nothing_more_and_fails(
     spark: Any, bootstrap: str, made: str, values: Values, query: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = BatchTransaction.write
@@ -244,7 +242,7 @@ def test_a_batch_job_writes_all_or_nothing_into_the_topics_that_its_rows_name(
     assert sorted(int(row.value) for row in rows_of(bootstrap, f"{made}-2", 1)) == list(range(1, 20, 2))
 
 
-def test_a_query_with_state_goes_on_behind_a_batch_that_is_skipped_but_not_over_one_that_is_planned_anew(
+def test_a_query_with_state_goes_on_after_a_skipped_batch_but_not_over_one_that_is_planned_again(
     spark: Any,
     bootstrap: str,
     made: str,
@@ -371,7 +369,7 @@ def test_a_topic_that_had_rows_and_was_deleted_does_not_hold_up_the_others(
     assert counts == {topic: 3}
 
 
-def test_a_marker_behind_an_open_transaction_of_another_sink_is_waited_for(
+def test_a_marker_after_an_open_transaction_of_another_sink_is_awaited(
     bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = MarkerLog({"bootstrap.servers": bootstrap}, topic)

@@ -24,7 +24,7 @@ def without_numbers(lines: list[str]) -> list[str]:
     return [re.sub(r"\b(?!60,000\b)\d[\d,]*", "N", line) for line in lines]
 
 
-def test_the_copy_is_exact_and_the_guide_shows_what_is_printed() -> None:
+def test_the_copy_is_exact_and_the_guide_shows_the_output() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "exactly_once.py")],
         stdout=subprocess.PIPE,

@@ -27,7 +27,7 @@ def tour_of() -> ModuleType:
     return module
 
 
-def test_the_tour_prints_what_the_guide_shows(
+def test_the_tour_prints_the_output_in_the_guide(
     spark: Any, apache: ApacheKafka, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tour = tour_of()

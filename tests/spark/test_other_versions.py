@@ -68,7 +68,7 @@ def python(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
 
 
 @pytest.mark.parametrize("python", VERSIONS, indirect=True)
-def test_what_the_table_of_versions_says_holds(python: tuple[str, Path]) -> None:
+def test_the_table_of_versions_is_true(python: tuple[str, Path]) -> None:
     version, executable = python
     has_limits = tuple(map(int, version.split("."))) >= (4, 2)
     names = [*EVERY, *(WITH_LIMITS if has_limits else ()), *WHERE_POSSIBLE]

@@ -133,7 +133,7 @@ def spec_in(directory: Path, text: str, bootstrap: str, topic: str) -> Any:
     return load(path)
 
 
-def test_avro_is_decoded_and_what_is_none_is_a_dead_letter(
+def test_avro_is_decoded_and_other_values_are_dead_letters(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     admin.create_topic(topic, partitions=2)

@@ -128,7 +128,7 @@ def test_iceberg_gets_every_record_once_also_in_a_second_run(
 
 @pytest.mark.oracle
 @pytest.mark.skipif(SPARK in ("4.0", "4.1"), reason="the package can be loaded")
-def test_a_package_for_another_spark_is_told_of(spark: Any, tmp_path: Path) -> None:
+def test_a_package_for_another_spark_is_an_error(spark: Any, tmp_path: Path) -> None:
     require(ICEBERG_JARS)
     path = tmp_path / "spec.yaml"
     path.write_text(

@@ -101,7 +101,7 @@ def test_columns_may_be_called_anything(spark: Any, tmp_path: Path) -> None:
     validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
-def test_rules_behind_a_transform_need_to_know_where_rows_came_from(spark: Any, tmp_path: Path) -> None:
+def test_rules_after_a_transform_need_the_origin_of_rows(spark: Any, tmp_path: Path) -> None:
     text = SPEC.replace("SELECT *", "SELECT id, amount").replace(
         "sinks:", "    rules: [{name: few, check: id < 5}]\nsinks:"
     )
@@ -109,7 +109,7 @@ def test_rules_behind_a_transform_need_to_know_where_rows_came_from(spark: Any, 
         validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
-def test_a_record_that_is_tried_again_passes_nobody_who_has_it_already(spark: Any, tmp_path: Path) -> None:
+def test_a_source_with_retries_feeds_only_one_transform(spark: Any, tmp_path: Path) -> None:
     rule = "    rules: [{name: few, check: id < 5, retry: true}]\n"
     text = SPEC.replace("sinks:", f"{rule}retry: {{backoff: 5 seconds}}\nsinks:").replace(
         "SELECT *", "SELECT o.*"
@@ -124,7 +124,7 @@ def test_a_record_that_is_tried_again_passes_nobody_who_has_it_already(spark: An
         assert raised.value.mistakes[0].line == 19
 
 
-def test_behind_a_rule_that_may_answer_otherwise_only_topics_are_written(spark: Any, tmp_path: Path) -> None:
+def test_after_a_nondeterministic_rule_only_topics_are_written(spark: Any, tmp_path: Path) -> None:
     table = "  names: {topic: names, as: table, decode: {format: text}}\ntransforms:"
     joined = "SELECT o.*, n.value FROM orders o LEFT JOIN names n ON o._key = n._key --"
     for check, sql, more, why in (
@@ -174,7 +174,9 @@ def test_functions_are_looked_for_beside_the_spec(spark: Any, tmp_path: Path) ->
         assert raised.value.mistakes[0].line == 16
 
 
-def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Admin, tmp_path: Path) -> None:
+def test_missing_topics_and_brokers_are_errors(
+    bootstrap: str, topic: str, admin: Admin, tmp_path: Path
+) -> None:
     named = SPEC.replace("localhost:9092", bootstrap).replace("topic: orders", f"topic: {topic}")
     with pytest.raises(SpecError) as raised:
         validate(written(tmp_path, named), with_spark=False)
@@ -187,7 +189,7 @@ def test_topics_and_brokers_are_asked_for(bootstrap: str, topic: str, admin: Adm
         validate(written(tmp_path, away), with_spark=False)
 
 
-def test_brokers_without_an_address_are_told_at_once(tmp_path: Path) -> None:
+def test_brokers_without_an_address_are_an_error_at_once(tmp_path: Path) -> None:
     text = SPEC.replace("localhost:9092", "nowhere.invalid:9092\nclient: {default.api.timeout.ms: 300000}")
     with pytest.raises(SpecError, match=r"spec.yaml:2: brokers: .*no address is known for nowhere\.invalid"):
         validate(written(tmp_path, text), with_spark=False)
@@ -202,7 +204,7 @@ def test_an_option_that_sparks_decoder_refuses_has_the_line_of_its_source(
         validate(written(tmp_path, text), with_brokers=False, spark=spark)
 
 
-def test_what_brokers_refuse_of_a_sinks_topic_has_its_line(
+def test_a_sinks_topic_that_brokers_refuse_is_an_error_with_its_line(
     bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     text = SPEC.replace("localhost:9092", bootstrap).replace("topic: big-orders", f"topic: {topic}")

@@ -147,7 +147,7 @@ def test_a_topic_of_all_dead_letters_takes_the_largest_of_every_source(
     assert size == str(5_000_000 + HEADERS_BYTES_MAX)
 
 
-def test_a_record_is_judged_once_however_often_the_answer_changes(
+def test_a_record_is_judged_once_even_if_the_verdict_would_change(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     admin.create_topic(topic, partitions=2)
@@ -207,7 +207,7 @@ def test_a_batch_whose_verdicts_spark_computes_twice_is_not_written(
         assert sorted(tuple(row) for row in written) == [(1, "good"), (5, "none")]
 
 
-def test_a_table_is_read_anew_for_every_batch(
+def test_a_table_is_read_again_for_every_batch(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = f"{topic}-names"
@@ -292,7 +292,7 @@ def test_the_last_row_of_a_key_is_found_by_offset_in_a_partition_and_by_time_bet
     assert sorted((row["id"], row["name"]) for row in found) == [(number, "last") for number in (1, 2, 3, 4)]
 
 
-def test_no_batch_begins_once_a_stop_is_asked_for() -> None:
+def test_no_batch_begins_after_a_stop_was_requested() -> None:
     written: list[int] = []
     stopping = threading.Event()
     gate = GatedSink(lambda df, batch: written.append(batch), stopping)

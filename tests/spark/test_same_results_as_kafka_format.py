@@ -202,7 +202,7 @@ def test_both_formats_give_the_same(spark: Any, data: Data, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_both_formats_refuse_and_ours_says_what_to_do(spark: Any, data: Data, name: str) -> None:
+def test_both_formats_refuse_and_our_error_has_the_remedy(spark: Any, data: Data, name: str) -> None:
     require(SPARK_KAFKA_JARS)
     options, word = REFUSED[name]
     with pytest.raises(Exception):  # noqa: B017 (Spark's classes differ from case to case)

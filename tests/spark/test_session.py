@@ -77,7 +77,7 @@ def test_the_format_is_found_as_people_start_python(start: str) -> None:
     assert "rows 1" in ran.stdout, ran.stderr[-3000:]
 
 
-def test_without_a_line_of_ours_spark_says_what_the_guide_shows() -> None:
+def test_without_our_import_spark_prints_the_error_of_the_guide() -> None:
     ran = run(textwrap.dedent(BARE) + READ.format(bootstrap="localhost:1"), "/usr/bin:/bin")
     shown = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: strandline"
     assert shown in ran.stderr

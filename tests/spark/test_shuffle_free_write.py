@@ -129,7 +129,7 @@ def test_a_key_that_appears_later_is_noticed_and_nothing_is_lost_or_repeated(
     assert values(bootstrap, target, 2) == list(range(80))
 
 
-def test_a_query_with_state_goes_on_behind_a_batch_that_was_tried_in_vain(
+def test_a_query_with_state_goes_on_after_a_batch_whose_first_attempt_failed(
     spark: Any, bootstrap: str, topic: str, admin: Admin, tmp_path: Path
 ) -> None:
     admin.create_topic(topic, partitions=3)
@@ -208,7 +208,7 @@ def test_a_micro_batch_asks_little_of_spark(
     assert median(of_batches) < CALLS_MAX, of_batches
 
 
-def test_what_cannot_be_written_in_place_says_so(bootstrap: str, topic: str, admin: Admin) -> None:
+def test_rows_that_need_a_shuffle_are_an_error_without_one(bootstrap: str, topic: str, admin: Admin) -> None:
     import pyarrow as pa
 
     from strandline.spark.sink.batch_transaction import BatchTransaction

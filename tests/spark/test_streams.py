@@ -225,7 +225,7 @@ def reader_of(bootstrap: str, topic: str, **options: str) -> StreamReader:
     )
 
 
-def test_a_query_of_what_is_there_now_ends_behind_where_it_begins_however_busy_the_topic(
+def test_an_available_now_query_ends_after_its_start_however_busy_the_topic(
     bootstrap: str, topic: str, admin: Admin
 ) -> None:
     admin.create_topic(topic, partitions=1)
@@ -271,13 +271,13 @@ def test_only_the_first_batch_does_not_wait_for_the_least_number_of_offsets(
     reader.stop()
 
 
-def test_a_cluster_that_does_not_answer_when_its_ends_are_to_be_shown_ends_no_query() -> None:
+def test_a_silent_cluster_ends_no_query_when_progress_shows_its_ends() -> None:
     reader = reader_of("127.0.0.1:1", "nowhere", **{"kafka.default.api.timeout.ms": "200"})
     assert reader.reportLatestOffset() is None
     reader.stop()
 
 
-def test_a_group_that_cannot_be_told_holds_up_one_batch_and_not_for_long(
+def test_a_group_that_cannot_be_committed_delays_one_batch_and_not_for_long(
     topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strandline.spark.micro_batches._COMMIT_TIMEOUT_SECONDS", 0.2)

@@ -64,7 +64,7 @@ def test_a_pattern_that_spark_does_not_read_is_a_mistake_with_its_line(
     assert said.startswith(f"sources.orders.options.{name} cannot be {pattern!r}: ")
 
 
-def test_all_mistakes_in_patterns_are_told_at_once(spark: Any, tmp_path: Path) -> None:
+def test_all_mistakes_in_patterns_are_reported_together(spark: Any, tmp_path: Path) -> None:
     options = "timestampFormat: YYYY,\n                dateFormat: yyyy-MM-ddd"
     assert [line for line, _ in mistakes(spark, tmp_path, of_topic(options))] == [9, 10]
 

@@ -87,7 +87,7 @@ def test_a_stream_goes_to_the_topics_that_its_rows_name(
         ("value string", {"topic": "x", "kafka.value.serializer": "json"}, "cast"),
     ],
 )
-def test_what_cannot_be_written_is_refused(
+def test_rows_that_cannot_be_written_are_refused(
     spark: Any, columns: str, options: dict[str, str], words: str
 ) -> None:
     from pyspark.sql.types import StructType

@@ -48,7 +48,7 @@ def _total(samples: Any, result: str) -> float:
     )
 
 
-def test_what_clients_use_of_their_quotas_is_shown() -> None:
+def test_the_use_of_quotas_is_shown() -> None:
     with running_broker(metrics=True, quota_window_num=2, controller_quota_window_num=1) as broker:
         with WireClient(broker.bootstrap) as other, WireClient(broker.bootstrap, client_id="app") as client:
             other.call(MetadataRequest(topics=(MetadataRequestTopic(name="t"),)), 9)

@@ -42,7 +42,7 @@ def told(broker: BrokerProcess, *texts: str, seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
-def test_topics_and_settings_are_told(broker: BrokerProcess) -> None:
+def test_changes_of_topics_and_settings_are_logged(broker: BrokerProcess) -> None:
     client = confluent.AdminClient({"bootstrap.servers": broker.bootstrap})
     client.create_topics([confluent.NewTopic("told", 3, 1)])["told"].result(10)
     told(broker, " info ", "[1] topic created topic=told partitions=3")
@@ -58,7 +58,7 @@ def test_topics_and_settings_are_told(broker: BrokerProcess) -> None:
     told(broker, "topic deleted topic=told")
 
 
-def test_records_older_than_retention_are_told_once_a_topic(broker: BrokerProcess) -> None:
+def test_records_older_than_retention_are_logged_once_for_a_topic(broker: BrokerProcess) -> None:
     client = confluent.AdminClient({"bootstrap.servers": broker.bootstrap})
     client.create_topics(
         [confluent.NewTopic("old", 2, 1), confluent.NewTopic("kept", 1, 1, config={"retention.ms": "-1"})]
@@ -75,7 +75,7 @@ def test_records_older_than_retention_are_told_once_a_topic(broker: BrokerProces
     assert len(lines(broker, "records are older than their topic's retention")) == 1
 
 
-def test_groups_are_told(broker: BrokerProcess) -> None:
+def test_changes_of_groups_are_logged(broker: BrokerProcess) -> None:
     client = confluent.AdminClient({"bootstrap.servers": broker.bootstrap})
     client.create_topics([confluent.NewTopic("grouped", 1, 1)])["grouped"].result(10)
     consumer = confluent_kafka.Consumer(
@@ -90,7 +90,7 @@ def test_groups_are_told(broker: BrokerProcess) -> None:
     told(broker, "group is empty group=tellers")
 
 
-def test_a_fenced_producer_and_a_refused_batch_are_told(broker: BrokerProcess) -> None:
+def test_a_fenced_producer_and_a_refused_batch_are_logged(broker: BrokerProcess) -> None:
     settings = {"bootstrap.servers": broker.bootstrap, "transactional.id": "teller"}
     for _ in range(2):
         confluent_kafka.Producer(settings).init_transactions(20)

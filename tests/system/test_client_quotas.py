@@ -44,7 +44,7 @@ def create(client: WireClient, topic: str) -> None:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_a_producer_over_its_quota_is_told_and_muted(
+def test_a_producer_over_its_quota_gets_its_throttle_time_and_is_muted(
     broker: BrokerProcess, strandline_topic: str, acks: int
 ) -> None:
     name = f"limited{acks}"
@@ -71,7 +71,9 @@ def test_a_producer_that_wants_no_response_is_muted_too(broker: BrokerProcess, s
         assert time.monotonic() - began > 0.35
 
 
-def test_a_consumer_over_its_quota_is_told_and_muted(broker: BrokerProcess, strandline_topic: str) -> None:
+def test_a_consumer_over_its_quota_gets_its_throttle_time_and_is_muted(
+    broker: BrokerProcess, strandline_topic: str
+) -> None:
     with WireClient(broker.bootstrap, client_id="reader") as client, WireClient(broker.bootstrap) as other:
         create(other, strandline_topic)
         for _ in range(4):

@@ -51,7 +51,7 @@ def test_session_of_a_member_that_is_silent_ends() -> None:
             consumer.close()
 
 
-def test_transaction_that_nobody_ends_is_aborted() -> None:
+def test_transaction_that_no_client_ends_is_aborted() -> None:
     with clocked_broker() as broker:
         with Admin(broker.client_settings) as admin:
             admin.create_topic("t", partitions=1)

@@ -53,7 +53,7 @@ def test_a_cluster_takes_writes_survives_a_kill_and_stops_with_all_its_nodes(tmp
         running.wait_for("every replica is in sync")
 
 
-def test_nodes_end_with_whoever_started_them() -> None:
+def test_nodes_end_with_the_process_that_started_them() -> None:
     with command(*up("--ephemeral")) as running:
         pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
         running.signal(signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_a_cluster_is_seen_to_lose_a_node_and_waited_for_until_it_is_back(
     assert "2 partitions, every replica in sync" in waiting.out
 
 
-def test_a_node_that_is_not_there_and_a_cluster_that_does_not_answer_are_told(
+def test_an_unknown_node_and_a_silent_cluster_are_errors(
     strandline_broker: BrokerProcess,
 ) -> None:
     with command(
@@ -119,7 +119,7 @@ def test_format_gives_every_directory_the_same_cluster_once(tmp_path: Path) -> N
     assert "belongs to cluster" in other.err[0]
 
 
-def test_a_node_of_a_cluster_is_not_formatted_by_itself(tmp_path: Path) -> None:
+def test_a_node_of_a_cluster_is_not_formatted_without_a_command(tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text(THREE_NODES.format(node_id=1, port=19191, directory=tmp_path))
     with command("server", "--config", str(config)) as refused:

@@ -41,7 +41,7 @@ def test_a_cluster_is_refused_to_a_broker_while_it_runs_and_afterwards(tmp_path:
     assert sorted(each.name for each in data.iterdir()) == [".lock", "nodes"]
 
 
-def test_a_node_that_outlives_whoever_started_it_keeps_the_directory_in_use(tmp_path: Path) -> None:
+def test_a_node_that_outlives_its_parent_keeps_the_directory_in_use(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with command(*up(data, "--nodes", "2")) as running:
         bootstrap_of_up(running)

@@ -109,7 +109,7 @@ def test_the_banner_of_a_cluster_shows_commands_of_ours(tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
-def test_a_node_that_dies_is_told_with_the_command_that_starts_it(tmp_path: Path) -> None:
+def test_the_message_about_a_dead_node_has_the_command_that_starts_it(tmp_path: Path) -> None:
     with command(*up("--data", str(tmp_path / "data"))) as running:
         pids = [int(each.split(":")[1]) for each in value_of(running.wait_for("processes")).split(",")]
         os.kill(pids[1], signal.SIGKILL)
@@ -138,7 +138,7 @@ def test_the_last_node_does_not_wait_for_others_and_status_names_the_active_cont
         cluster.stop()
 
 
-def test_status_of_nobody_ends_soon_with_a_code_of_its_own() -> None:
+def test_status_without_a_cluster_ends_soon_with_its_own_exit_code() -> None:
     began = time.monotonic()
     with command("cluster", "status", "--bootstrap-server", "127.0.0.1:1") as running:
         assert running.wait() == UNREACHABLE

@@ -85,7 +85,9 @@ def test_a_group_that_is_not_there_is_said_to_be_so(broker: BrokerProcess) -> No
     assert "there is no group nobody" in err
 
 
-def test_a_changed_status_is_told_to_a_command_and_a_webhook(broker: BrokerProcess, tmp_path: Path) -> None:
+def test_a_command_and_a_webhook_are_called_when_the_status_changes(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
     heard: list[dict[str, object]] = []
 
     class Hook(BaseHTTPRequestHandler):

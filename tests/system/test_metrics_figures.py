@@ -42,7 +42,7 @@ def lag_of(broker: BrokerProcess) -> list[float]:
     return [value for _, value in samples_of(broker.metrics_url).get("kafka_consumergroup_lag", [])]
 
 
-def test_logs_that_nobody_has_opened_since_a_restart_have_their_figures(tmp_path: Path) -> None:
+def test_logs_that_were_not_opened_since_a_restart_have_their_figures(tmp_path: Path) -> None:
     with running_broker(data_dir=tmp_path / "data", metrics=True) as broker:
         with Admin(bootstrap_servers=broker.bootstrap) as admin:
             admin.create_topic("orders", partitions=3, configs={"segment.bytes": "1048576"})

@@ -18,7 +18,7 @@ def ran(*arguments: str) -> list[str]:
     return running.out
 
 
-def test_a_cluster_its_topics_and_clients_have_what_their_preset_says(tmp_path: Path) -> None:
+def test_a_cluster_its_topics_and_clients_have_the_settings_of_their_preset(tmp_path: Path) -> None:
     up = ("up", "--nodes", "3", "--port", "0", "--no-registry", "--ephemeral", "--preset", "balanced")
     with command(*up, "--set", "replica.lag.time.max.ms=9000") as running:
         bootstrap = running.wait_for("bootstrap.servers").split(maxsplit=1)[1]

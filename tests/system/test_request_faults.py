@@ -140,7 +140,7 @@ def test_response_that_is_held_after_the_request_is_applied(
         assert sent.result(10).offset == 0
 
 
-def test_error_after_a_request_is_applied_is_told_of_what_is_there(
+def test_error_after_a_request_is_applied_leaves_its_record(
     process: BrokerProcess, faults: BrokerFaults, topic: str
 ) -> None:
     with faults.error("Produce", "INVALID_REQUIRED_ACKS", topic=topic, applied=True) as fault:

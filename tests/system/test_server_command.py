@@ -47,7 +47,7 @@ def test_an_unknown_key_is_warned_of_with_the_nearest_name(tmp_path: Path) -> No
         ("queued.max.request.bytes", "5", ["queued.max.request.bytes", "socket.request.max.bytes"]),
     ],
 )
-def test_a_bad_value_stops_with_key_value_and_what_is_allowed(
+def test_a_bad_value_stops_the_start_and_is_named_with_the_allowed_values(
     tmp_path: Path, key: str, value: str, said: list[str]
 ) -> None:
     config = properties(tmp_path / "p", one_node(tmp_path / "data") | {key: value})
@@ -135,7 +135,7 @@ def test_a_port_that_is_taken_stops_with_a_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists(), "a refused start formats nothing"
 
 
-def test_a_broker_of_another_cluster_says_what_to_do(tmp_path: Path) -> None:
+def test_a_broker_of_another_cluster_prints_the_remedy(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     controller = {
         "process.roles": "controller",
@@ -234,7 +234,7 @@ def test_every_interface_has_one_port_for_both_families(tmp_path: Path) -> None:
         assert running.stop() == 0
 
 
-def test_up_prints_where_clients_begin_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_up_prints_the_address_for_clients_and_leaves_no_files(tmp_path: Path) -> None:
     with command("up", "--ephemeral", "--port", "0", cwd=tmp_path) as running:
         bootstrap = running.wait_for("bootstrap.servers").split()[-1]
         data = Path(re.sub(r" \(gone.*", "", running.wait_for("  data ").split(maxsplit=1)[1]))

@@ -74,7 +74,7 @@ def test_a_directory_that_cannot_be_read_is_offline_and_the_rest_is_served(
         assert [read_first(bootstrap, topic) for topic in TOPICS] == [b"kept"] * len(TOPICS)
 
 
-def test_a_directory_that_has_become_empty_is_not_begun_anew(config: str, tmp_path: Path) -> None:
+def test_a_directory_that_has_become_empty_is_not_formatted_again(config: str, tmp_path: Path) -> None:
     stopped_with_something_in_each(config, tmp_path)
     shutil.move(tmp_path / "two", tmp_path / "away")
     (tmp_path / "two").mkdir()

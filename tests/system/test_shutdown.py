@@ -136,7 +136,7 @@ os._exit(0)
         raise
 
 
-def test_a_node_whose_log_nobody_reads_any_more_ends_cleanly(tmp_path: Path) -> None:
+def test_a_node_whose_log_pipe_is_closed_ends_cleanly(tmp_path: Path) -> None:
     """As behind `2>&1 | tee`, where Ctrl-C ends the reader first."""
     data = tmp_path / "data"
     command = [sys.executable, "-m", "strandline.cli.main", "up", "--port", "0", "--data", str(data)]

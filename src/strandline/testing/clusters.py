@@ -149,7 +149,7 @@ class Cluster(BlockingCalls):
         raise LookupError(f"there is no node {node_id}; there are {[node.node_id for node in self.nodes]}")
 
     def leader_of(self, topic: str, partition: int = 0) -> ClusterNode:
-        """The node that leads a partition now, to kill or pause it."""
+        """Returns the node that leads a partition now, to kill or pause it."""
         return self.node(self.leader_id(topic, partition))
 
     def prepare(self) -> None:

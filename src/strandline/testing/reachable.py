@@ -121,7 +121,7 @@ class BlockingCalls:
         )
 
     def leader_id(self, topic: str, partition: int = 0) -> int:
-        """The id of the broker that leads a partition, once one does. `Cluster.leader_of` has the node itself."""
+        """Waits for a leader of a partition, and returns its broker id. `Cluster.leader_of` returns the node itself."""
         from strandline.testing import records
 
         return _wait_for(records.leader_of(self.client_settings, topic, partition))

@@ -257,7 +257,7 @@ async def create_topic(
 
 
 async def leader_of(settings: Mapping[str, Any], topic: str, partition: int, within: float = 30.0) -> int:
-    """The id of the broker that leads a partition; TimeoutError if none does in time."""
+    """Waits for a leader of a partition, and returns its broker id. Raises TimeoutError if there is none in time."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
     async with Admin(settings) as admin:

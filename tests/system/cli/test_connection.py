@@ -34,7 +34,7 @@ Json = Callable[..., Any]
         ["produce", "t", "--timeout", "2"],
     ],
 )
-def test_a_cluster_that_is_not_there_is_told_soon(command: list[str], run: Run) -> None:
+def test_an_unreachable_cluster_is_a_quick_error(command: list[str], run: Run) -> None:
     began = time.monotonic()
     ran = run(*command, "-b", "127.0.0.1:1", stdin=b"x\n")
     assert (ran.code, "see whether the brokers are up" in ran.err) == (3, True), ran.err
@@ -92,7 +92,7 @@ def test_settings_come_from_a_file_of_properties(run: Run, bootstrap: str, tmp_p
     assert run("topics", "list", "--command-config", str(tmp_path / "none"), "-b", bootstrap).code == 2
 
 
-def test_contexts_that_cannot_be_read_are_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contexts_that_cannot_be_read_are_errors(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STRANDLINE_BOOTSTRAP_SERVERS")
     contexts.path().write_text("{")
     ran = run("topics", "list")

@@ -95,7 +95,7 @@ def test_faults_of_one_broker(tmp_path: Path) -> None:
         ("GET", "/nodes/9/faults", None, 404, "there is no node 9"),
     ],
 )
-def test_wrong_requests_are_told_what_is_wrong(
+def test_the_response_to_a_wrong_request_names_the_mistake(
     one: str, method: str, path: str, body: object, status: int, said: str
 ) -> None:
     code, response = ask(method, f"{one}{path}", body)

@@ -109,7 +109,7 @@ def test_offsets_are_cloned_and_groups_deleted(json_of: Json, run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", ["describe", "members", "lag", "delete"])
-def test_an_unknown_group_is_told(command: str, run: Run) -> None:
+def test_an_unknown_group_is_an_error(command: str, run: Run) -> None:
     ran = run("groups", command, "nobody")
     assert (ran.code, ran.err.startswith("strandline: there is no group nobody")) == (4, True)
 

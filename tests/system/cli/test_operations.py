@@ -136,7 +136,7 @@ def test_a_command_of_ones_own_restarts_brokers(run: Run, json_of: Json, tmp_pat
         cluster.stop()
 
 
-def test_what_runs_in_a_directory_is_stopped(run: Run, json_of: Json, tmp_path: Path) -> None:
+def test_processes_of_a_directory_are_stopped(run: Run, json_of: Json, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with command("up", "--data", str(data), "--port", "0", "--no-registry") as running:
         running.wait_for("Stop with Ctrl-C")

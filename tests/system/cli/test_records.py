@@ -60,7 +60,9 @@ def test_lines_have_keys_headers_and_tombstones(run: Run, json_of: Json) -> None
     assert run("consume", "lines", "--tail", "1", "-n", "1", "-f", "%k %S\\n").out == "a -1\n"
 
 
-def test_a_broken_file_is_told_with_the_lines_that_went(run: Run, json_of: Json, tmp_path: Path) -> None:
+def test_the_error_about_a_broken_file_names_the_line_and_counts_acknowledged_records(
+    run: Run, json_of: Json, tmp_path: Path
+) -> None:
     json_of("topics", "create", "broken")
     file = tmp_path / "rows.json"
     file.write_text('{"value": "1"}\n{"value": "2"}\nnot a row\n{"value": "4"}\n')
@@ -73,7 +75,7 @@ def test_a_broken_file_is_told_with_the_lines_that_went(run: Run, json_of: Json,
     assert (document["sent"], [each["line"] for each in document["failures"]]) == (3, [3])
 
 
-def test_values_that_are_too_large_are_told_with_their_line(run: Run, json_of: Json) -> None:
+def test_the_error_about_too_large_values_names_their_line(run: Run, json_of: Json) -> None:
     json_of("topics", "create", "large", "-c", "max.message.bytes=4000000")
     value = b"x" * 2_000_000
     ran = run("produce", "large", stdin=b"small\n" + value + b"\nlast\n")
@@ -112,7 +114,7 @@ def test_grep_looks_at_keys_values_and_headers(run: Run, json_of: Json) -> None:
     assert run("consume", "searched", "-e", "--grep", "(").code == 2
 
 
-def test_a_group_commits_what_was_printed_and_goes_on_there(run: Run, json_of: Json) -> None:
+def test_a_group_commits_printed_records_and_goes_on_after_them(run: Run, json_of: Json) -> None:
     json_of("topics", "create", "shared")
     json_of("produce", "shared", stdin=b"1\n2\n3\n")
     assert run("consume", "shared", "-g", "readers", "--from-beginning", "-n", "2").out == "1\n2\n"

@@ -136,7 +136,7 @@ def test_a_bar_grows_and_is_gone_at_the_end(topics: Sequence[str], started: Star
     assert "\r\x1b[K" in terminal.shown, "the line is cleared"
 
 
-def test_a_question_is_asked_and_no_is_no(started: Started, bootstrap: str) -> None:
+def test_a_deletion_is_confirmed_and_no_cancels_it(started: Started, bootstrap: str) -> None:
     with Admin(bootstrap_servers=bootstrap) as admin:
         admin.create_topics([NewTopic("asked", 1)])
         for reply, is_there in (("n", True), ("y", False)):

@@ -43,7 +43,7 @@ def test_a_topic_is_created_listed_described_changed_cloned_and_deleted(
         assert [name for name in admin.list_topics() if name.startswith("orders")] == []
 
 
-def test_a_topic_that_exists_is_told_or_accepted(run: Run, json_of: Json) -> None:
+def test_a_topic_that_exists_is_an_error_or_accepted(run: Run, json_of: Json) -> None:
     json_of("topics", "create", "twice")
     ran = run("topics", "create", "twice")
     assert (ran.code, "TOPIC_ALREADY_EXISTS" in ran.err) == (1, True)
@@ -59,7 +59,7 @@ def test_a_dry_run_creates_and_deletes_nothing(run: Run, json_of: Json) -> None:
     assert run("topics", "describe", "kept").code == 0
 
 
-def test_nothing_is_deleted_where_nobody_can_be_asked(run: Run, json_of: Json) -> None:
+def test_nothing_is_deleted_without_a_terminal_to_confirm(run: Run, json_of: Json) -> None:
     json_of("topics", "create", "asked")
     ran = run("topics", "delete", "asked")
     assert (ran.code, "add --yes" in ran.err) == (1, True)

@@ -6,7 +6,7 @@ from tests.docs.output import steady
 from tests.system.cli.tour import PAGE, commands, run_all
 
 
-def test_the_tour_shows_what_the_commands_print() -> None:
+def test_the_tour_shows_the_output_of_the_commands() -> None:
     shown = commands(PAGE.read_text())
     assert len(shown) > 15
     found = run_all([line for line, _ in shown])

@@ -67,7 +67,7 @@ def test_controller_comes_back_with_a_new_disk_as_another_voter(controllers: Con
     assert found[1] == controllers.directory_id(1)
 
 
-def test_controller_that_moves_tells_its_new_address(controllers: Controllers) -> None:
+def test_controller_that_moves_announces_its_new_address(controllers: Controllers) -> None:
     for node_id in (1, 2, 3):
         controllers.until_added(node_id)
     moving = next(n for n in (1, 2, 3) if n != controllers.leader())

@@ -30,7 +30,7 @@ def test_ten_faults_are_listed() -> None:
     assert len(listed.stdout.splitlines()) == 10
 
 
-def test_unknown_fault_and_unknown_command_are_told() -> None:
+def test_unknown_fault_and_unknown_command_are_errors() -> None:
     assert run().returncode == 2
     unknown = run("--command", "true", "--fault", "earthquake")
     assert (unknown.returncode, "there is no fault earthquake" in unknown.stderr) == (2, True)
@@ -40,7 +40,7 @@ def test_unknown_fault_and_unknown_command_are_told() -> None:
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
-def test_command_that_never_ends_is_ended_and_told() -> None:
+def test_command_that_never_ends_is_ended_and_reported() -> None:
     script = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('begun'); time.sleep(600)"
     )
