@@ -110,7 +110,7 @@ def written(runs: Runs) -> str:
 
 
 def recorded(file: Path = FILE) -> Runs:
-    """The runs that the page was made of."""
+    """Returns the runs that the page was made of."""
     return {Case(*case): figures for *case, figures in json.loads(file.read_text())}
 
 

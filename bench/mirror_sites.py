@@ -61,7 +61,7 @@ class Sites:
         self.world.network.partition(self._hosts[site], others)
 
     def client_world(self, site: str) -> ClientWorld:
-        """The world of an application on the site's host for applications."""
+        """Returns the world of an application on the site's host for applications."""
         self._clients += 1
         world, name = self.world, f"client {self._clients}"
         return ClientWorld(
@@ -317,7 +317,7 @@ PATTERNS: Final[dict[str, Callable[[World, float], Any]]] = {
 
 
 def measured(pattern: str, round_trip_ms: float, seed: int) -> Figures:
-    """The figures of one run."""
+    """Returns the figures of one run."""
     with World(seed) as world:
         figures: Figures = world.run(PATTERNS[pattern](world, round_trip_ms))
     return figures
