@@ -29,7 +29,7 @@ from strandline.client import (
 )
 from strandline.client.config.config import ClientConfig
 from strandline.client.sync import Admin, Consumer, DeadLetters, Producer
-from strandline.testing import running_broker
+from strandline.testing import broker, running_broker
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +215,32 @@ def test_python_m_strandline_is_the_command() -> None:
         check=True,
     )
     assert "0." in ran.stdout
+
+
+def test_partitions_that_are_sought_together_are_fetched_together() -> None:
+    """Each request costs a look at every partition: one for each seek would be slow with thousands of them."""
+
+    async def main() -> None:
+        async with (
+            broker() as started,
+            strandline.client.Producer(bootstrap_servers=started.bootstrap) as producer,
+        ):
+            async with strandline.client.Admin(bootstrap_servers=started.bootstrap) as admin:
+                await admin.create_topic("t", partitions=3)
+            for number in range(3):
+                await producer.send_and_wait("t", b"%d" % number, partition=number)
+            async with strandline.client.Consumer(bootstrap_servers=started.bootstrap) as consumer:
+                partitions = sorted(await consumer.partitions_for("t"))
+                consumer.assign(partitions)
+                with started.faults.barrier("Fetch", topic="t", partition=2) as barrier:
+                    for each in partitions:
+                        consumer.seek(each, 0)
+                    await barrier.await_held()
+                    assert await consumer.poll(0.1) == []  # the others wait in the same request
+                    barrier.release()
+                    read: list[bytes | None] = []
+                    while len(read) < 3:
+                        read += [record.value for record in await consumer.poll(10)]
+                assert sorted(read, key=str) == [b"0", b"1", b"2"]
+
+    asyncio.run(asyncio.wait_for(main(), 60))

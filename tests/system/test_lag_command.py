@@ -161,9 +161,13 @@ def test_a_consumer_without_commits_comes_to_be_stopped(broker: BrokerProcess) -
     wait_until(lambda: status() == "STOP")
 
 
-def test_a_probe_writes_reads_back_and_commits(broker: BrokerProcess) -> None:
+def test_a_probe_writes_reads_back_and_commits(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bootstrap = ("--bootstrap-server", broker.bootstrap)
-    probe = ("probe", *bootstrap, "--count", "3", "--interval", "0.1", "--json")
+    # A fetch that waits for records does so for longer than a round may take.
+    probe = ("probe", "-X", "fetch.max.wait.ms=20000", "--count", "3", "--interval", "0.1", "--json")
+    monkeypatch.setenv("STRANDLINE_BOOTSTRAP_SERVERS", broker.bootstrap)
     with command(*probe) as running:
         assert running.wait() == 0
         looks = checked_lines("\n".join(running.out), probe)

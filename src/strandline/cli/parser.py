@@ -27,6 +27,14 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", Formatter)
         super().__init__(**settings)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but the parser of a command refuses what it does not know: the message has the options
+        of that command then, and not those of `strandline`."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
+
 
 def build_parser(arguments: Sequence[str] | None = None) -> Parser:
     """Returns the parser for these arguments. Only the command that they name has its options; with None every command

@@ -13,7 +13,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from strandline.cli.arguments import port, seconds
-from strandline.cli.exit_codes import FAILED, UNREACHABLE
+from strandline.cli.connection import add_connection, settings_of
+from strandline.cli.exit_codes import FAILED
+from strandline.cli.failures import CommandError, exit_code_of, say_error
 from strandline.cli.output.document import add_json
 
 if TYPE_CHECKING:
@@ -28,12 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Produces a record with acks=all, reads it back and commits its offset, again and again until Ctrl-C, or "
         "--count times. A record that is not read back within --timeout counts as lost, and the exit code is 1."
-    )
-    parser.add_argument(
-        "--bootstrap-server",
-        default="localhost:9092",
-        metavar="HOST:PORT",
-        help="addresses of the cluster (default: localhost:9092)",
     )
     parser.add_argument(
         "--topic", default="strandline-probe", help="the topic of the probe (default: strandline-probe)"
@@ -52,15 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--count", type=int, default=0, metavar="N", help="end after this number of records (default: never)"
     )
     parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=10.0,
-        metavar="SECONDS",
-        help="the time limit for one record (default: 10)",
-    )
-    parser.add_argument(
         "--metrics-port", type=port, help="serve /metrics for Prometheus on this port; 0 takes a free port"
     )
+    add_connection(parser, timeout_s=10.0)
     add_json(
         parser,
         {
@@ -79,9 +69,11 @@ def call(options: argparse.Namespace) -> int:
 
     try:
         return asyncio.run(Probe(options).run())
-    except (KafkaError, OSError) as error:
-        print(f"strandline: {error}", file=sys.stderr)
-        return UNREACHABLE
+    except KafkaError as error:
+        say_error(error)
+        return exit_code_of(error)
+    except OSError as error:
+        raise CommandError(str(error)) from error
 
 
 class Probe:
@@ -107,12 +99,11 @@ class Probe:
         if options.metrics_port is not None:
             await server.listen("localhost", options.metrics_port)
             print(f"metrics are at http://localhost:{server.port}/metrics", file=sys.stderr, flush=True)
-        servers = options.bootstrap_server
         try:
             async with (
-                Producer(bootstrap_servers=servers, acks="all") as producer,
+                Producer({**settings_of(options, "producer"), "acks": "all"}) as producer,
                 Consumer(
-                    bootstrap_servers=servers,
+                    settings_of(options, "consumer"),
                     group_id=options.group,
                     auto_offset_reset="latest",
                     enable_auto_commit=False,
@@ -140,8 +131,10 @@ class Probe:
         written = await asyncio.wait_for(await producer.send(options.topic, value), options.timeout)
         took = {"produce": time.perf_counter() - began}
         where = TopicPartition(written.topic, written.partition)
-        consumer.assign([where])
-        consumer.seek(where, written.offset)
+        if where not in consumer.assignment():
+            consumer.assign([*consumer.assignment(), where])
+            consumer.seek(where, written.offset)
+        # Otherwise its fetch waits for this record already: a seek would have to wait until that fetch is over.
         self.sent += 1
         began = time.perf_counter()
         found = None

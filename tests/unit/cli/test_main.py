@@ -6,12 +6,14 @@ import argparse
 import ast
 import subprocess
 import sys
+import time
 from importlib import import_module
 
 import pytest
 
 from strandline import __version__
 from strandline.cli.main import main
+from strandline.cli.output.progress import Progress
 from strandline.cli.parser import build_parser
 from strandline.cli.table import COMMANDS, Command, Group
 
@@ -48,6 +50,30 @@ def test_a_number_of_nodes_that_cannot_be_is_refused(nodes: str, capsys: pytest.
     with pytest.raises(SystemExit):
         main(["up", "--nodes", nodes])
     assert f"--nodes: {nodes} nodes: 1 to 15" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["reassign plan --topics t", "quotas set --user x --rate 5"])
+def test_unknown_option_is_told_with_the_usage_of_its_command(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    command = " ".join(words.split()[:2])
+    assert said.startswith(f"usage: strandline {command} ")
+    assert f"strandline {command}: error: unrecognized arguments: --" in said
+
+
+def test_progress_is_told_in_a_log_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with Progress() as progress:
+        for now in (5.0, 9.0, 10.0, 15.0, 20.0):
+            progress.say(f"at {now:g} s")
+    assert capsys.readouterr().err == "at 10 s\nat 20 s\n"
 
 
 def test_docs_prints_every_page(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from strandline.cli.cluster.health import SHAPE, Health, as_json, lines_of, look
 from strandline.cli.cluster.status import add_before_restart
-from strandline.cli.connection import add_connection, admin_client, run_async
+from strandline.cli.connection import CONNECT_SECONDS_MAX, add_connection, admin_client, run_async
 from strandline.cli.exit_codes import DONE, FAILED
 from strandline.cli.failures import say_error
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.progress import Progress
+from strandline.cli.output.text import note
 
 if TYPE_CHECKING:
     from strandline.client import Admin
@@ -39,7 +40,7 @@ def call(options: argparse.Namespace) -> int:
 
 async def _wait(options: argparse.Namespace) -> int:
     admin = admin_client(options, SUBJECTS)
-    await admin.start(timeout=options.timeout)
+    await _connect(admin, options.timeout)
     try:
         with Progress() as progress:
             health = await wait_until_whole(admin, options.timeout, progress, options.before_restart)
@@ -52,6 +53,20 @@ async def _wait(options: argparse.Namespace) -> int:
     if not health.is_whole:
         say_error(f"not whole after {options.timeout:g} s")
     return DONE if health.is_whole else FAILED
+
+
+async def _connect(admin: Admin, timeout_s: float) -> None:
+    """Connects. All brokers may be away for a while: that is told, and waited for."""
+    from strandline.client.errors import KafkaError
+
+    first_s = min(timeout_s, CONNECT_SECONDS_MAX)
+    try:
+        await admin.start(timeout=first_s)
+    except KafkaError as error:
+        if not error.retriable or timeout_s <= first_s:
+            raise
+        note(f"{error}; trying again for {timeout_s - first_s:g} s")
+        await admin.start(timeout=timeout_s - first_s)
 
 
 async def wait_until_whole(

@@ -12,7 +12,7 @@ from strandline.cli.connection import add_connection, run
 from strandline.cli.exit_codes import DONE
 from strandline.cli.failures import not_found, usage
 from strandline.cli.output.document import add_json, print_json
-from strandline.cli.output.text import count_of, note
+from strandline.cli.output.text import note
 from strandline.cli.reassign import files, planner
 from strandline.cli.topics.names import matching_topics
 
@@ -102,7 +102,7 @@ async def _plan(admin: Admin, options: argparse.Namespace) -> int:
         return DONE
     print(json.dumps(files.to_json(changed)))
     note(
-        f"{count_of(len(changed), 'partition')} of {len(current)} change, {count_of(moves, 'replica')} are copied. "
+        f"partitions that change: {len(changed)} of {len(current)}, replicas to copy: {moves}. "
         "Save the output in a file, and begin with: strandline reassign start FILE"
     )
     return DONE

@@ -88,6 +88,7 @@ class ConsumerEngine:
         )
         self._is_polling = False
         self._is_closed = False
+        self._is_dispatch_due = False
         self.cluster.on_change(self._metadata_changed)
 
     def _make_membership(self, assignors: Sequence[Assignor]) -> GroupMembership | None:
@@ -168,9 +169,18 @@ class ConsumerEngine:
         self._wakeup.set()
 
     def wake(self) -> None:
-        """Has a change of positions or pauses take effect: there may be something to fetch, or to look up."""
-        self._fetcher.dispatch()
+        """Has a change of positions or pauses take effect: there may be something to fetch, or to look up.
+
+        Requests are sent in the next turn of the loop: after many seeks, one request has all of these partitions.
+        """
+        if not self._is_dispatch_due:
+            self._is_dispatch_due = True
+            asyncio.get_running_loop().call_soon(self._dispatch)
         self._wakeup.set()
+
+    def _dispatch(self) -> None:
+        self._is_dispatch_due = False
+        self._fetcher.dispatch()
 
     def _metadata_changed(self) -> None:
         if self._is_closed:
