@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,10 @@ READ = [
         if (folder / "__init__.py").exists() and folder.name not in UNREAD
     ),
 ]
+
+
+# Words of the house that have a plain or a Kafka word.
+HOUSE_WORDS = re.compile(r"\b(answer(s|ed|ing)?|anew|whoever)\b", re.IGNORECASE)
 
 
 @cache
@@ -89,3 +94,13 @@ def test_a_function_says_that_it_returns_something(folder: str) -> None:
         if is_noun_phrase(text)
     ]
     assert found == [], "begin with Returns, Yields or another verb"
+
+
+def test_no_module_uses_a_house_word_where_there_is_a_plain_one() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if HOUSE_WORDS.search(line)
+    ]
+    assert found == [], "say response, again, or the subject itself"

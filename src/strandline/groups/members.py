@@ -9,7 +9,7 @@ from strandline.ports.random import Random
 
 
 class Caller(NamedTuple):
-    """The client behind a request."""
+    """The client that sent a request."""
 
     client_id: str
     client_host: str

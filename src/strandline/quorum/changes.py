@@ -92,7 +92,7 @@ class VoterChanges(Elections):
             return []
         node_id = voter.key.replica_id
         if event.version_range is None:
-            return self._end_change(role, "REQUEST_TIMED_OUT", f"Node {node_id} does not answer.")
+            return self._end_change(role, "REQUEST_TIMED_OUT", f"Node {node_id} does not respond.")
         voter = replace(voter, version_min=event.version_range[0], version_max=event.version_range[1])
         if not voter.supports(self.history.version):
             message = f"Node {node_id} does not support kraft.version {self.history.version}."

@@ -417,16 +417,16 @@ class Log:
         If this fails midway, only a start can complete it: the caller takes the log directory offline.
         """
         first = bisect_left(self._bases, bases[0])
-        behind = first + len(bases)
-        assert self._bases[first:behind] == list(bases), "the segments are those that were cleaned"
-        assert behind < len(self._bases), "the active segment is never cleaned"
+        end = first + len(bases)
+        assert self._bases[first:end] == list(bases), "the segments are those that were cleaned"
+        assert end < len(self._bases), "the active segment is never cleaned"
         rename_segment(self._disk, self.directory, bases[0], names.CLEANED, names.SWAP)
-        renamed = [path for segment in self.segments[first:behind] for path in segment.rename_for_deletion()]
+        renamed = [path for segment in self.segments[first:end] for path in segment.rename_for_deletion()]
         rename_segment(self._disk, self.directory, bases[0], names.SWAP, "")
         for base in bases[1:]:
             self._disk.remove(f"{self.directory}/{names.segment_file(base, names.SNAPSHOT)}")
-        self.segments[first:behind] = [Segment(self._disk, self._files, self.directory, bases[0], size)]
-        self._bases[first:behind] = [bases[0]]
+        self.segments[first:end] = [Segment(self._disk, self._files, self.directory, bases[0], size)]
+        self._bases[first:end] = [bases[0]]
         self._closed_bytes = None
         return renamed
 

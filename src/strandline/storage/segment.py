@@ -373,20 +373,20 @@ class Segment:
             if total - at < HEADER_BYTES:
                 break
             base_offset, length, magic, crc, last_delta = unpack(data, at)
-            behind = at + LOG_OVERHEAD_BYTES + length
+            end = at + LOG_OVERHEAD_BYTES + length
             if magic != MAGIC or length < HEADER_BYTES - LOG_OVERHEAD_BYTES:
                 why = f"there is no batch: magic {magic}, length {length}"
                 break
-            if behind > total:
+            if end > total:
                 break
-            if crc32c(view[at + ATTRIBUTES_POSITION : behind]) != crc:
+            if crc32c(view[at + ATTRIBUTES_POSITION : end]) != crc:
                 why = "the CRC is wrong"
                 break
             if not lowest <= base_offset <= end_offset - 1 - last_delta:
                 why = f"offset {base_offset} is not between {lowest} and {end_offset}"
                 at = before  # perhaps the batch before has the wrong offset
                 break
-            before, at = at, behind
+            before, at = at, end
             lowest = base_offset + last_delta + 1
         if at == 0:
             raise DamagedSegment(self.log_path, position, why)

@@ -33,9 +33,8 @@ class CheckpointWriter:
 
         After a crash they would be taken for those of the new partition: above all a log start, which hides records.
         """
-        async with (
-            self._forgetting
-        ):  # whoever waits finds its own saved, too: none of them is opened meanwhile
+        # A caller that waits here finds its own partition saved too: none of them is opened meanwhile.
+        async with self._forgetting:
             if partition not in directory.forgotten:
                 return
             saved = frozenset(directory.forgotten)

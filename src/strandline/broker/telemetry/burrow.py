@@ -14,7 +14,7 @@ from strandline.broker.replication.replicas import Replicas
 from strandline.broker.telemetry.lag import GroupRow, LagMonitor, PartitionRow
 from strandline.telemetry.lag import NOT_FOUND, OK, WINDOW, SeenCommit
 
-Answer = tuple[int, dict[str, Any]]
+StatusAndBody = tuple[int, dict[str, Any]]
 
 
 class BurrowApi:
@@ -32,7 +32,7 @@ class BurrowApi:
         self._monitor = monitor
         self._cluster_id = cluster_id
 
-    def respond(self, path: tuple[str, ...]) -> Answer:
+    def respond(self, path: tuple[str, ...]) -> StatusAndBody:
         """Returns the status and the body for a path below /v3/kafka."""
         if not path:
             return 200, _body("cluster list returned", clusters=[self._cluster_id])
@@ -69,7 +69,7 @@ class BurrowApi:
     def _rows(self) -> list[GroupRow]:
         return [row for row in self._monitor.rows() if row is not None]
 
-    def _topic(self, name: str) -> Answer:
+    def _topic(self, name: str) -> StatusAndBody:
         topic = self._node.image.topics.get(name)
         if topic is None:
             return _absent("cluster or topic not found")
@@ -88,7 +88,7 @@ class BurrowApi:
             return "cluster or consumer not found"
         return f"consumer not found here: node {leader} coordinates it"
 
-    def _detail(self, group: str) -> Answer:
+    def _detail(self, group: str) -> StatusAndBody:
         row = self._monitor.row(group)
         if row is None:
             return _absent(self._not_here(group))
@@ -104,7 +104,7 @@ class BurrowApi:
             )
         return 200, _body("consumer detail returned", topics=topics)
 
-    def _status(self, group: str, *, shows_all: bool) -> Answer:
+    def _status(self, group: str, *, shows_all: bool) -> StatusAndBody:
         row = self._monitor.row(group)
         if row is None:
             status = _group_status(self._cluster_id, group, NOT_FOUND, [], 0)
@@ -121,7 +121,7 @@ def _body(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": False, "message": message, **fields}
 
 
-def _absent(message: str) -> Answer:
+def _absent(message: str) -> StatusAndBody:
     return 404, {"error": True, "message": message}
 
 

@@ -42,7 +42,7 @@ def call(options: argparse.Namespace) -> int:
     if directory is not None and not directory.is_dir():
         raise usage(f"there is no directory {directory}")
     known: dict[str, Result] = {}
-    # Workers are started anew: a fork would have the threads and sockets of this process.
+    # Workers are processes of their own: a fork would have the threads and sockets of this process.
     with ProcessPoolExecutor(options.workers, multiprocessing.get_context("spawn")) as pool:
 
         def play_all(work: list[tuple[str, CheckedSettings]]) -> list[Result]:

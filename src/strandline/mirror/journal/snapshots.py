@@ -5,7 +5,7 @@ Rules:
    this offset and the snapshot's own place are not in it, and are applied after it.
 2. It has several parts of limited size, and counts only once all of them are read.
 3. Entries are deleted only up to the offset that a snapshot covers which has been read back, whole, from the journal:
-   then every reader finds it too, and whoever deletes need not be the one that wrote it.
+   then every reader finds it too, and another process than the writer may delete them.
 4. A snapshot that covers less than one before it changes nothing: a process that was taken for dead may write such.
 """
 

@@ -174,7 +174,7 @@ def judge_producer(
 
 
 def _reordered_ids(log: Mapping[int, Sequence[str]], acknowledged: Mapping[str, float]) -> list[Problem]:
-    """Numbers that stand in a partition behind a larger one."""
+    """Returns the first number that stands in a partition after a larger one, as a problem."""
     for partition, ids in log.items():
         highest, seen = -1, set()
         for record_id in ids:
