@@ -5,7 +5,7 @@ mutant, with which the case must fail.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,57 +13,17 @@ import pytest
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.configs import ConfigChange, ConfigResource
-from strandline.client.admin.topics import NewTopic
-from strandline.client.producer.producer import Producer
 from strandline.mirror import session
 from strandline.mirror.copying import copier as copying
 from strandline.mirror.copying.copier import Copier, GroupName
-from strandline.mirror.journal.entries import JournalState
-from strandline.mirror.operations.control import MirrorControl
 from strandline.mirror.reports import Reports
-from strandline.sim.client_world import client_world
-from strandline.sim.world import PORT, SimulatedNode, World
-from tests.sim.mirrored_clusters import PARTITIONS, Clusters
+from strandline.sim.world import PORT, World
+from tests.sim.mirror_cases import Story, copied, create_topic, find_mutant, journal_of, write
+from tests.sim.mirrored_clusters import Clusters
 from tests.sim.seeds import seeds
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-SECONDS_MAX = 120
 RECORDS = 60
-MUTANT_SEEDS = 3
-
-Story = Callable[[World], Coroutine[Any, Any, None]]
-
-
-async def create_topic(clusters: Clusters, node: SimulatedNode, name: str = "t", **configs: str) -> None:
-    async with clusters.client(Admin, node) as admin:
-        settings = {key.replace("_", "."): value for key, value in configs.items()}
-        new = NewTopic(name=name, partitions=PARTITIONS, replication_factor=1, configs=settings)
-        await admin.create_topics([new])
-
-
-async def write(
-    clusters: Clusters, node: SimulatedNode, values: list[bytes], pause: float = 0.0, partition: int = 0
-) -> None:
-    async with clusters.client(Producer, node) as producer:
-        for value in values:
-            await producer.send_and_wait("t", value, partition=partition)
-            await asyncio.sleep(pause)
-
-
-async def copied(clusters: Clusters, topic: str, count: int, partition: int = 0) -> list[tuple[int, bytes]]:
-    """The copies of a partition, once there are so many."""
-    for _ in range(SECONDS_MAX):
-        found = (await clusters.read(clusters.west, topic))[partition]
-        if len(found) >= count:
-            return found
-        await asyncio.sleep(1)
-    raise AssertionError(f"{len(found)} of {count} records were copied")
-
-
-async def journal_of(clusters: Clusters, flow: str) -> JournalState:
-    world = client_world(clusters.world, f"judge of {flow}")
-    async with MirrorControl(clusters.settings.flow(flow), world) as control:
-        return await control.journal()
 
 
 # Two mirrors into one topic
@@ -299,11 +259,4 @@ def test_case_is_copied_exactly_and_told(story: Story, seed: int) -> None:
 def test_each_rule_is_needed(
     story: Story, where: Any, name: str, mutant: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(where, name, mutant(getattr(where, name)))
-    for seed in range(MUTANT_SEEDS):
-        try:
-            with World(seed) as world:
-                world.run(story(world))
-        except AssertionError:
-            return
-    pytest.fail(f"{MUTANT_SEEDS} seeds did not find that {name} was switched off")
+    find_mutant(story, where, name, mutant, monkeypatch)

@@ -183,7 +183,8 @@ class Copier:
                 return 0
 
     async def _poll(self) -> list[FetchedBatch]:
-        if not self._partitions:
+        if not self._partitions:  # there is an event to write
+            await asyncio.sleep(POLL_SECONDS)
             return []
         try:
             batches = await self._reader.poll_batches(POLL_SECONDS, max_bytes=self._transaction_bytes)
