@@ -70,7 +70,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 @pytest.fixture(params=[pytest.param("apache", marks=APACHE_ONLY)])
 def apache_bootstrap(apache_server: Server) -> str:
-    """For what Strandline does not have yet."""
+    """Returns Apache Kafka's address, for tests of features that Strandline does not have yet."""
     return apache_server.bootstrap
 
 

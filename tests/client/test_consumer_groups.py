@@ -122,7 +122,7 @@ def test_partitions_of_a_member_that_died_go_to_the_others(
             await members.until(lambda: members.all_values() == list(range(10)), "the other reads all")
 
     async def kill(consumer: Consumer) -> None:
-        """As after kill -9: the connections break, and nobody leaves the group."""
+        """Ends a member as kill -9 does: its connections break, and it does not leave the group."""
         engine = consumer._engine
         assert engine is not None
         heartbeats = engine.membership._heartbeat_task  # type: ignore[union-attr]

@@ -43,7 +43,7 @@ def shared_cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
-    """With every node up, before and after."""
+    """Yields the cluster with every node up, before and after."""
     yield shared_cluster
     for node in shared_cluster.nodes:
         if not node.is_running:
@@ -104,10 +104,8 @@ class Load:
         await self._producer.flush(SECONDS_MAX)
 
     async def seconds_until_next_ack(self, partition: int, moment: float) -> float:
-        """From a kill to the first acknowledgement by the next leader.
-
-        Some that the dead leader sent may still arrive, so it is the end of the longest pause that counts.
-        """
+        """Returns the seconds from a kill to the first acknowledgement by the next leader. Acknowledgements of the dead
+        leader may still arrive, so the end of the longest pause counts."""
         times = self.acknowledged_at[partition]
         while not times or times[-1] < moment + _LATE_ACK_SECONDS:
             assert time.monotonic() - moment < ACK_SECONDS_MAX, "nothing is acknowledged any more"

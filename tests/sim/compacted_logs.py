@@ -166,7 +166,7 @@ class CompactedLog:
                 self.cleanings += 1
 
     def _delete(self) -> None:
-        """Records from the beginning, as DeleteRecords does; the log start's checkpoint is written before."""
+        """Deletes records from the beginning, as DeleteRecords does; the log start's checkpoint is written before."""
         self.start = self._chance.randrange(self.start, self.recovery_point + 1) if self.recovery_point else 0
         self.start = max(self.start, self.log.log_start_offset)
         self.log.advance_start(self.start)
@@ -207,7 +207,7 @@ class CompactedLog:
                 assert len(data) % 4 == 0
 
     def _read(self) -> list[Record]:
-        """As a consumer does, from the log's start on."""
+        """Reads the log from its start on, as a consumer does."""
         found: list[Record] = []
         offset, log = self.log.log_start_offset, self.log
         while offset < log.log_end_offset:
@@ -236,7 +236,8 @@ def _newest(records: list[Record]) -> dict[bytes | None, bytes | None]:
 
 
 def run_histories(first: int, count: int) -> tuple[int, int]:
-    """Crashes and cleanings of some histories; the first that goes wrong names its seed."""
+    """Runs some histories; returns how many crashes and cleanings there were. The first that goes wrong names its
+    seed."""
     crashes = cleanings = 0
     for seed in range(first, first + count):
         history = CompactedLog(seed)

@@ -25,7 +25,7 @@ HERE = TopicPartition("t", 0)
 def simulated(
     scenario: Callable[[World, SimulatedNode], Coroutine[Any, Any, None]], *, partitions: int = 1
 ) -> None:
-    """With one broker and a topic `t`."""
+    """Runs a scenario with one broker and a topic `t`."""
 
     async def main(world: World, node: SimulatedNode) -> None:
         await node.start()

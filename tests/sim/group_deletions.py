@@ -26,14 +26,14 @@ from tests.sim.led_partition import Batch, LedPartition
 
 
 def delete_group(runtime: GroupRuntime, call: Call) -> None:
-    """As the handler of DeleteGroups does for one group."""
+    """Deletes one group, as the handler of DeleteGroups does."""
     (group_id,) = call.request.groups_names
     result, code = runtime.shard.delete_group(group_id)
     runtime.run(result.respond_to(call, DeletableGroupResult(group_id=group_id, error_code=code)))
 
 
 def delete_offset(runtime: GroupRuntime, call: Call) -> None:
-    """As the handler of OffsetDelete does for one partition."""
+    """Deletes the offset of one partition, as the handler of OffsetDelete does."""
     (topic,) = call.request.topics
     index = topic.partitions[0].partition_index
     try:

@@ -219,7 +219,7 @@ class GroupJudge:
             self.known[call.member_id].holds.clear()  # it is told that what it has is of the past
 
     def _forget(self, member: Known) -> None:
-        """It is not in the group any more, or need not be."""
+        """Forgets a member that is not in the group any more, or need not be."""
         member.is_gone = True
         member.gone_at = self.now
         member.holds.clear()

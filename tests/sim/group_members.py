@@ -110,14 +110,14 @@ class Process:
             self.storm.end_transaction(producer_id, self.chance.random() < 0.7)
 
     async def _look_at(self, held: Held) -> None:
-        """As a tool that shows how far a group is."""
+        """Reads the group's offsets, as a tool does that shows how far a group is."""
         await asyncio.sleep(self.chance.uniform(0.0, 0.1))
         topic, index = held
         request = ask.fetch_offsets(GROUP, partitions=(index,), topic=name_of(topic))
         await self.storm.ask(request, 8, _CALL_S)
 
     def remember(self) -> None:
-        """Before a generation is over; what was sent in it may be sent again."""
+        """Notes a generation before it is over: requests of it may be sent again."""
         if self.held and self.chance.random() < 0.5:
             self._before = (self.generation, tuple(sorted(self.held)))
 
@@ -218,7 +218,7 @@ class ClassicProcess(Process):
         self.held = assigned
 
     def _assign(self, members: Iterable[Any]) -> dict[str, list[Held]]:
-        """By turns, beginning with anyone."""
+        """Assigns partitions by turns, beginning with any member."""
         shares: dict[str, list[Held]] = {member.member_id: [] for member in members}
         turn = self.chance.randrange(len(shares))
         for number, held in enumerate(self.storm.partitions()):
@@ -408,14 +408,14 @@ class ConsumerProcess(Process):
             self.held = set(self._target)
 
     async def say_a_wrong_epoch(self) -> None:
-        """As what is left of an earlier life of this member would."""
+        """Sends a heartbeat with a wrong epoch, as a process of an earlier life of this member would."""
         epoch = self.generation + self.chance.choice((-3, -2, -1, 1))
         if epoch > 0:
             request = ask.consumer_heartbeat(GROUP, self.member_id, epoch, instance_id=self.instance_id)
             await self.storm.ask(request, 1, _CALL_S, is_prompt=self.habit != STUCK)
 
     async def leave(self) -> None:
-        """For good, or, if it has a name of its own, until it is back."""
+        """Leaves for good or, with an instance id, until it is back."""
         self.die()
         epoch = -2 if self.instance_id is not None and self.chance.random() < 0.8 else -1
         if self.generation > 0:

@@ -73,7 +73,7 @@ class GroupRecords:
         return offset in [each[0] for each in self._changes.get(place, ()) if each is not None]
 
     def offset_of(self, place: Place, topic_id: bytes | None) -> int:
-        """-1 where there is none of this topic."""
+        """Returns the committed offset; -1 where there is none of this topic."""
         committed = self._changes[place][-1] if place in self._changes else None
         return committed[0] if committed is not None and committed[1] == topic_id else -1
 

@@ -84,7 +84,7 @@ class Weather:
         start(process.live())
 
     def start_any(self) -> None:
-        """With a name that nobody has, or without one."""
+        """Starts a member with an instance id that nobody has, or without one."""
         used = [each.instance_id for each in self.living]
         free = [each for each in self._instances if each not in used]
         self.start(self._chance.choice(free) if free and self._chance.random() < 0.5 else None)
@@ -144,7 +144,7 @@ class Weather:
                 start(storm.ask(request, 0, _CALL_S))
 
     def _empty(self) -> None:
-        """All members leave. Before others come the group may be deleted, or its offsets may expire."""
+        """Has all members leave. Before others come the group may be deleted, or its offsets may expire."""
         self._quiet_until = self._storm.now + self._chance.uniform(0.0, 12.0)
         for process in self.living:
             start(process.leave())
@@ -187,7 +187,7 @@ class Weather:
         raise Violation("not-live", why)
 
     def _unsettled(self) -> str:
-        """Why the group is not whole yet."""
+        """Returns the reason why the group is not whole yet, or None."""
         judge = self._storm.judge
         judge.read()
         living = sorted(each.member_id for each in self.living)

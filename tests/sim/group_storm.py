@@ -157,7 +157,7 @@ class GroupStorm:
             stopped.stop()
 
     def fail_over(self) -> None:
-        """Another broker leads, with what it has of the log; requests find it when it has loaded that."""
+        """Makes another broker the leader, with its copy of the log; requests find it when it has loaded that."""
         self.stop()
         ends = self.log.ends_above_committed()
         lag = self.chance.choice((0, 0, 1, 5))
@@ -175,7 +175,7 @@ class GroupStorm:
                 self.runtime.shard.check_invariants()
 
     async def expire(self) -> None:
-        """As the broker does every `offsets.retention.check.interval.ms`."""
+        """Expires offsets, as the broker does every `offsets.retention.check.interval.ms`."""
         while True:
             await asyncio.sleep(_EXPIRY_S)
             if self.runtime is not None:

@@ -105,7 +105,7 @@ class LedPartition:
         return Replica(self.partition, bytes(16), _CONFIG, directory, log, role, clock, TopicMetrics())
 
     def replicate(self) -> None:
-        """The follower has got everything, and says so."""
+        """Has the follower fetch everything, and say so."""
         if not self.is_stalled:
             now = asyncio.get_running_loop().time()
             self.replica.fetched_by(FOLLOWER, self.replica.log.log_end_offset, 0, -1, now)
@@ -116,7 +116,7 @@ class LedPartition:
         self.replica.in_sync_decided(nodes, self._partition_epoch)
 
     def fail_over(self, kept_end: int, known_high_watermark: int) -> None:
-        """The follower leads, with what it has: all that was committed, and perhaps some more."""
+        """Makes the follower the leader, with its copy: all committed records, and perhaps some more."""
         assert kept_end >= self.committed_end
         old = self.replica
         self._epoch += 1

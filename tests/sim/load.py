@@ -66,7 +66,7 @@ class Load:
             await running
 
     def abandon(self) -> None:
-        """At once, whatever is under way."""
+        """Ends the producers at once, whatever is under way."""
         for running in self._running:
             running.cancel()
 
@@ -81,7 +81,7 @@ class Load:
         ]
 
     async def _connect(self, partition: int) -> WireClient:
-        """To the one node, or to the leader in a cluster, or to any node while there is no topic."""
+        """Connects to the one node, or to the leader in a cluster, or to any node while there is no topic."""
         if self._node is not None:
             return await self._world.connect(self._node)
         if not self._is_created:
@@ -93,7 +93,7 @@ class Load:
             check_history(read, [p.history for p in self.producers if p.partition == partition])
 
     def check_files(self) -> None:
-        """After a clean shutdown, before anything is written."""
+        """Checks the files after a clean shutdown, before anything is written."""
         for partition in range(self.partitions):
             path = f"{DATA}/{self.topic}-{partition}"
             for node in self._world.nodes.values():

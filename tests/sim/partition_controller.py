@@ -104,7 +104,7 @@ class Controller:
     # Brokers
 
     def look(self) -> None:
-        """Fences who is silent."""
+        """Fences brokers that are silent."""
         for node, at in self._heard.items():
             if self._storm.now - at > _SESSION_S:
                 self.fence(node)
@@ -114,12 +114,12 @@ class Controller:
         self._do(brokers.plan_fence(self._image, node, self._rules))
 
     def retire(self, node: int) -> None:
-        """Before a clean end: others lead what it led, as far as there are others."""
+        """Moves leadership to other replicas before a clean end, as far as there are any."""
         while not self._do(brokers.plan_controlled_shutdown(self._image, node, self._rules)):
             pass
 
     def register(self, broker: Broker) -> None:
-        """A new life."""
+        """Registers a new life."""
         node = broker.node_id
         registration = Registration(
             broker_id=node,
@@ -175,7 +175,7 @@ class Controller:
         return partition
 
     def reassign(self, target: tuple[int, ...] | None) -> None:
-        """To these replicas; None takes the reassignment under way back."""
+        """Reassigns the partition to these replicas; None cancels the reassignment under way."""
         asked = ReassignablePartition(partition_index=0, replicas=target)
         request = AlterPartitionReassignmentsRequest(
             topics=(ReassignableTopic(name=_TOPIC, partitions=(asked,)),)
@@ -209,5 +209,5 @@ def _first_registration(node: int) -> RegisterBrokerRecord:
 
 
 def is_taken_back(code: int) -> bool:
-    """Of the responses to `alter`: it was refused, and nothing of it was done."""
+    """Returns True for a response to `alter` that refuses, so that nothing of the request was done."""
     return code in (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)

@@ -92,7 +92,7 @@ class Weather:
             self._storm.cut(other, broker.node_id)
 
     def heal(self) -> None:
-        """Until all are in sync, with the same records, and a write is seen."""
+        """Heals everything, and waits until all are in sync with the same records, and a write is seen."""
         self._storm.heal()
         self._storm.strikes_next_proposal = False
         self._storm.is_calm = True

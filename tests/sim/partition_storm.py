@@ -60,7 +60,7 @@ class Broker:
         self._later(0.05, self._produce)
 
     def _join(self) -> None:
-        """Until the controller has heard of this life."""
+        """Registers this life, again and again until the controller has heard of it."""
         if self.epoch < 0:
             self._storm.carry(self.node_id, CONTROLLER, self._alive(self._register))
             self._later(0.5, self._join)
@@ -157,7 +157,7 @@ class Broker:
             self._storm.visible(self, self.role.high_watermark)
 
     def _drop(self) -> None:
-        """It is no replica any more, and its copy goes."""
+        """Drops the copy of a broker that is no replica any more."""
         self.role, self.log, self.synced, self.high_watermark = None, [], 0, 0
 
     def _produce(self) -> None:

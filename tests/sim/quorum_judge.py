@@ -65,7 +65,7 @@ class QuorumJudge:
             raise Violation("voted-twice", f"{voter.replica_id} for {known} and {candidate} in epoch {epoch}")
 
     def asks_for_vote(self, member: Member, asked: m.SendVote) -> None:
-        """Only who is, or lately was, a voter may ask for votes; who stands has given its own to itself."""
+        """Checks that only a node that is, or lately was, a voter asks for votes, and that it has voted for itself."""
         assert member.core is not None
         history = member.core.history
         key = member.device.key
@@ -86,7 +86,7 @@ class QuorumJudge:
         self._ends[member.node_id] = [(now, member.core.log_end)]
 
     def synced(self, member: Member, end: int, now: float) -> None:
-        """Of a leader this is what its followers can have."""
+        """Notes the end of a leader's log on its device: its followers can have the records up to there."""
         if member.is_leader:
             self._ends[member.node_id].append((now, end))
 

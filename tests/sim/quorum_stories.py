@@ -107,7 +107,7 @@ class Weather:
                     self._add(one)
 
     def _disaster(self) -> None:
-        """One is away, another loses its disk, a third dies; then the first is back."""
+        """Cuts one node off, takes the disk of another and kills a third; then brings the first back."""
         self._storm.heal()
         for each in self._members:
             each.start()
@@ -162,7 +162,7 @@ class Weather:
         self._storm.at(self._chance.uniform(0.0, 3.0), member.start)
 
     def heal(self) -> None:
-        """Everything runs; what is left of a lost disk is taken out of the voters, until everybody agrees."""
+        """Heals everything; removes voters whose disk is lost, until all nodes agree."""
         self._storm.heal()
         self._storm.is_calm = True
         self._storm.run(LATE_S)  # until nothing is under way any more

@@ -91,7 +91,7 @@ class Member:
         self._storm.died(self.node_id)
 
     def _die_for_a_moment(self) -> None:
-        """And is back before what was on its way to it has come."""
+        """Ends and begins again before the messages that were on their way have come."""
         chance = self._storm.chance
         self.kill(power_cut=chance.random() < 0.5)
         self._storm.at(chance.choice((0.0, DELAY_S, 0.2)) * chance.random(), self.start)
@@ -103,7 +103,7 @@ class Member:
     # Time
 
     def later(self, seconds: float, act: Callable[..., object], *what: Any) -> None:
-        """In this life, or not at all."""
+        """Calls a function later in this life, or not at all."""
         life = self.life
 
         def due() -> None:
@@ -152,7 +152,7 @@ class Member:
             self._arm()
 
     def append(self, entry: Entry) -> None:
-        """As a leader: in the log at once, on the device later."""
+        """Appends as a leader: to the log at once, to the device later."""
         self.device.log.append(entry)
         if entry.voters is not None:
             self.step(

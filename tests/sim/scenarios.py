@@ -33,7 +33,7 @@ def run(scenario: object, seed: int) -> None:
 
 
 async def kill_somewhere(world: World, node: SimulatedNode) -> None:
-    """At a random moment, between two callbacks or amid a disk operation."""
+    """Kills the node at a random moment, between two callbacks or during a disk operation."""
     chance = world.chance
     if chance.random() < 0.5:
         await asyncio.sleep(chance.uniform(0.0, 0.3))

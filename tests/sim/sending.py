@@ -28,7 +28,7 @@ def producer_for(world: World, node: SimulatedNode, **settings: Any) -> Producer
 async def send_many(
     world: World, producer: Producer, count: int, size: int = 50
 ) -> list[tuple[bytes, int, RecordPromise]]:
-    """Numbered records to both partitions, with pauses; each with its value and partition."""
+    """Sends numbered records to both partitions, with pauses; returns each with its value and partition."""
     chance = world.generator("sends")
     sent = []
     for number in range(count):

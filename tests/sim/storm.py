@@ -24,7 +24,7 @@ class Storm:
         self._cuts: dict[tuple[int, int], None] = {}
 
     def number(self) -> int:
-        """Of a record: no two have the same."""
+        """Returns the number of the next record: no two have the same."""
         self._number += 1
         return self._number
 
@@ -51,7 +51,7 @@ class Storm:
         self._cuts.clear()
 
     def carry(self, source: int, target: int, arrive: Callable[[], None]) -> None:
-        """A message, which is lost where the way is cut when it leaves or arrives."""
+        """Carries a message, which is lost where the way is cut when it leaves or arrives."""
         late = not self.is_calm and self.chance.random() < 0.01
         delay = self.chance.uniform(0.0, LATE_S) if late else DELAY_S * self.chance.random()
 

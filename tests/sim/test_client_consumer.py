@@ -111,7 +111,7 @@ def test_a_position_that_moves_while_it_is_looked_up_is_noticed() -> None:
 
 
 def test_automatic_commits_are_made_while_a_poll_waits() -> None:
-    """Also without a group whose heartbeats would interrupt the wait."""
+    """This holds without a group too, whose heartbeats would interrupt the wait."""
 
     async def scenario(world: World, node: SimulatedNode) -> None:
         await fill(world, 3)

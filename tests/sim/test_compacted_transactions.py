@@ -32,7 +32,7 @@ async def transact(mine: Producer, value: bytes, *, is_commit: bool) -> None:
 
 
 def state_of(node: SimulatedNode) -> dict[str, Transaction] | None:
-    """As the coordinator knows it, but for what is not written down."""
+    """Returns the transactions as the coordinator knows them, without the state that is not written."""
     runtime = node.broker.transactions.shard_at(0)
     if runtime is None:
         return None

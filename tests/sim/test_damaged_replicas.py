@@ -67,7 +67,7 @@ async def read_past_errors(
 
 
 async def read_what_is_there(world: World, node: SimulatedNode, topic: str) -> None:
-    """From one node, until it refuses or everything is read that it had in the beginning."""
+    """Reads from one node, until it refuses or everything is read that it had in the beginning."""
     client = await world.connect(node)
     data = await fetch_one(client, topic, 0, 0)
     end = data.high_watermark

@@ -41,7 +41,7 @@ async def with_a_commit(world: World) -> tuple[SimulatedNode, Replica]:
 
 
 async def response_of_the_coordinator(world: World, node: SimulatedNode) -> int:
-    """Once it is not loading any more."""
+    """Returns the coordinator's response once it is not loading any more."""
     while True:
         code = await commit(await world.connect(node), "g0", 8)
         if code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

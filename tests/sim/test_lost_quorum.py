@@ -61,7 +61,7 @@ async def _producer_id(client: WireClient) -> int:
 
 
 async def _created(client: WireClient) -> int:
-    """By a request that says how long it waits."""
+    """Creates a topic by a request with a timeout; returns the error code."""
     topic = CreatableTopic(name="made", num_partitions=1, replication_factor=1, assignments=(), configs=())
     request = CreateTopicsRequest(topics=(topic,), timeout_ms=500)
     response = await client.request(request, CreateTopicsResponse)

@@ -29,7 +29,7 @@ def _is_registered(controller: SimulatedNode, node: SimulatedNode, *, fenced: bo
 
 
 async def until_now(condition: Callable[[], bool]) -> None:
-    """At once, and not in the next round of `until`."""
+    """Waits until the condition holds, and returns at that moment, not in the next round of `until`."""
     while not condition():
         await asyncio.sleep(0.0005)
 

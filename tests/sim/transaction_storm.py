@@ -174,7 +174,7 @@ class TransactionStorm:
         self.start()
 
     def change_leader(self) -> None:
-        """Of one of the partitions."""
+        """Changes the leader of one of the partitions."""
         index = self.chance.randrange(PARTITIONS)
         self.judge.will_change_leader(index)
         self._change_leader(self.partitions[index])

@@ -14,10 +14,8 @@ def main() -> int:
 
 @contextmanager
 def ctrl_c_ends_at_once() -> Iterator[None]:
-    """While modules are being loaded, a Ctrl-C ends the process as it ends one without handlers.
-
-    As an exception it would print a traceback, or be lost: some modules swallow what is raised while they are imported.
-    """
+    """Has a Ctrl-C end the process at once while modules are loaded, as it ends one without handlers. As an exception
+    it would print a traceback, or be lost: some modules swallow errors that are raised while they are imported."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # ignored, as in the background, or somebody handles it
         yield

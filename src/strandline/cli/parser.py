@@ -28,8 +28,8 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As argparse does it, but the parser of a command refuses what it does not know: the message has the options
-        of that command then, and not those of `strandline`."""
+        """Parses as argparse does, but the parser of a command refuses unknown arguments itself: so the message has the
+        options of that command, and not those of `strandline`."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

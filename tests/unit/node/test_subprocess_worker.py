@@ -100,7 +100,7 @@ def test_a_closed_walk_ends_its_process(workers: ThreadWorkers) -> None:
 def test_a_process_that_cannot_be_started_is_work_lost(
     workers: ThreadWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no failure of a disk, which the same kind of error would be taken for."""
+    """It is no failure of a disk, for which the same kind of error would be taken."""
     monkeypatch.setattr(sys, "executable", "/there/is/none")
 
     async def work() -> None:

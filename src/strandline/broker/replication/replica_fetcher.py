@@ -181,7 +181,7 @@ class LeaderFetcher:
                 followed.sent = None
 
     async def _flush_taken(self) -> None:
-        """Before the next request, which acknowledges what was taken: with flush.messages that has to be synced."""
+        """Syncs the records that were taken, if flush.messages asks for it: the next request acknowledges them."""
         unflushed, self._unflushed = self._unflushed, []
         for followed in unflushed:
             try:
