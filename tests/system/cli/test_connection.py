@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from strandline.cli import contexts
+from strandline.testing.clusters import wait_until
 from tests.system.cli.conftest import Ran
 from tests.system.commands import heed_interrupts
 
@@ -114,6 +115,34 @@ def test_an_interrupted_reader_ends_at_once_and_without_a_traceback(run: Run, bo
     finally:
         reader.kill()
     assert (reader.returncode, out, err) == (130, b"", b"")
+
+
+def test_interrupted_measurement_ends_at_once_and_without_a_traceback(run: Run, bootstrap: str) -> None:
+    assert run("topics", "create", "interrupted").code == 0
+    producer = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "strandline",
+            "perf",
+            "produce",
+            "interrupted",
+            "-n",
+            "9000000",
+            "-b",
+            bootstrap,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509  it only sets a signal
+    )
+    try:
+        wait_until(lambda: run("consume", "interrupted", "--exit", "--max", "1").out != "")
+        producer.send_signal(signal.SIGINT)
+        out, err = producer.communicate(timeout=30)
+    finally:
+        producer.kill()
+    assert (producer.returncode, out, err) == (130, b"", b"")
 
 
 def test_thousands_of_topics_are_listed(run: Run, json_of: Json, bootstrap: str) -> None:

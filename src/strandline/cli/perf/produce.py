@@ -62,6 +62,7 @@ def call(options: argparse.Namespace) -> int:
 
 async def _produce(options: argparse.Namespace) -> int:
     from strandline.client import Producer
+    from strandline.client.errors import KafkaError
 
     async def check(admin: Any, _: argparse.Namespace) -> int:
         await existing_topic(admin, options.topic)
@@ -79,16 +80,21 @@ async def _produce(options: argparse.Namespace) -> int:
     value = os.urandom(options.size)
     times: list[float] = []
     waiting: set[asyncio.Task[None]] = set()
+    failed: list[KafkaError] = []
 
     async def sample(result: Any) -> None:
         began = time.perf_counter()
-        await result
-        times.append(time.perf_counter() - began)
+        try:
+            await result
+        except KafkaError as error:  # many records fail for one reason: the first error is reported
+            failed.append(error)
+        else:
+            times.append(time.perf_counter() - began)
 
     async with Producer(settings) as producer:
         with Progress() as progress:
             meter = Meter(options.records, progress)
-            while meter.records < options.records:
+            while meter.records < options.records and not failed:
                 count = min(_ROUND, options.records - meter.records)
                 for number in range(count):
                     result = await producer.send(options.topic, value)
@@ -102,6 +108,8 @@ async def _produce(options: argparse.Namespace) -> int:
             await producer.flush()
             document = meter.document()
         await asyncio.gather(*waiting)
+        if failed:
+            raise failed[0]
     document |= latency_document(times)
     if options.json:
         print_json(document)

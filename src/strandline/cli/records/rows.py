@@ -25,6 +25,9 @@ SHAPE: Final[Any] = {
 }
 
 
+_FIELDS: Final = frozenset({*SHAPE, "key_base64", "value_base64"})
+
+
 class Row(NamedTuple):
     """A record to produce."""
 
@@ -83,6 +86,12 @@ def from_row(line: bytes | str) -> Row:
         raise BadRow(f"not JSON: {error}") from error
     if not isinstance(row, dict):
         raise BadRow("not a JSON object")
+    unknown = sorted(set(row) - _FIELDS)
+    if unknown and not {"value", "value_base64"} & set(row):
+        raise BadRow(
+            f"no value, and {', '.join(unknown)}, which a row does not have: "
+            'the value is in "value" or "value_base64"; null is a tombstone'
+        )
     partition, timestamp = row.get("partition"), row.get("timestamp")
     for name, number in (("partition", partition), ("timestamp", timestamp)):
         if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
