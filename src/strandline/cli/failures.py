@@ -38,6 +38,15 @@ def not_found(message: str) -> CommandError:
     return CommandError(message, NOT_FOUND)
 
 
+def reason_of(error: Exception) -> str:
+    """Returns why a file of JSON could not be read or is not as it should be."""
+    if isinstance(error, OSError):
+        return f"it cannot be read: {error.strerror}"
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return f"not JSON: {error}" if isinstance(error, ValueError) and hasattr(error, "lineno") else str(error)
+
+
 def exit_code_of(error: KafkaError) -> int:
     """Returns the exit code for an error of the client."""
     from strandline.base.errors import ErrorCode

@@ -187,6 +187,11 @@ def test_a_reassignment_under_way_is_shown_cancelled_and_resumed(
     file = tmp_path / "plan.json"
     plan = {"version": 1, "partitions": [{"topic": "slow", "partition": 0, "replicas": [1, 3]}]}
     file.write_text(json.dumps(plan))
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps(plan).replace("[1, 3]", "[1, 9]"))
+    refused = run("reassign", "start", str(wrong), "--throttle", "100000", "-y")
+    assert (refused.code, "there is no broker 9; there are: 1, 2, 3" in refused.err) == (4, True)
+    assert throttles(json_of, "--topic", "slow") == {}
     begin = ("reassign", "start", str(file), "--throttle", "100000", "--no-wait", "-y")
     json_of(*begin)
     (moving,) = json_of("reassign", "status")["partitions"]

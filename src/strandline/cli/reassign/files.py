@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from strandline.cli.failures import usage
+from strandline.cli.failures import reason_of, usage
 
 if TYPE_CHECKING:
     from strandline.base.ids import TopicPartition
@@ -43,6 +43,6 @@ def read(path: str) -> dict[TopicPartition, tuple[int, ...]]:
         raise usage(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise usage(
-            f"{path} is not a reassignment ({error!r}): it must be like "
+            f"{path} is not a reassignment ({reason_of(error)}): it must be like "
             '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2, 3]}]}'
         ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from strandline.cli.arguments import whole_number
@@ -72,6 +72,50 @@ async def _replicas_of(
     return {each: tuple(known[each.topic].partitions[each.partition].replicas) for each in wanted}
 
 
+async def _check_brokers(admin: Admin, wanted: Mapping[TopicPartition, Iterable[int]]) -> None:
+    """Raises an error if a broker does not exist, before anything is changed."""
+    known = {node.node_id for node in (await admin.describe_cluster(include_fenced=True)).nodes}
+    unknown = sorted({node for nodes in wanted.values() for node in nodes} - known)
+    if unknown:
+        there = ", ".join(map(str, sorted(known)))
+        raise not_found(f"there is no broker {unknown[0]}; there are: {there}. Nothing was changed")
+
+
+async def _begin(admin: Admin, changed: dict[TopicPartition, tuple[int, ...]], *, has_throttle: bool) -> None:
+    """Has the moves begin. Throttles of partitions that are refused are removed; a part that began is told."""
+    from strandline.client.admin.calls import PartialFailureError
+    from strandline.client.errors import KafkaError
+
+    try:
+        await admin.reassign_partitions(changed)
+    except KafkaError as error:
+        refused = set(error.errors) if isinstance(error, PartialFailureError) else set(changed)
+        if has_throttle:
+            await remove_throttles(admin, refused)
+        if len(refused) < len(changed):
+            note(
+                f"begun: {count_of(len(changed) - len(refused), 'partition')}, not the others; "
+                "`strandline reassign verify FILE` shows them, `cancel FILE` takes them back"
+            )
+        raise
+
+
+async def _wait(
+    admin: Admin, wanted: Mapping[TopicPartition, Iterable[int]], options: argparse.Namespace
+) -> None:
+    try:
+        await wait_until_done(admin, list(wanted))
+    except asyncio.CancelledError:  # Ctrl-C
+        throttle = ", with its throttle until `strandline reassign verify FILE` finds it done"
+        note(
+            f"\nthe reassignment goes on in the cluster{throttle if options.throttle is not None else ''}; "
+            "the same command waits for it again, `strandline reassign cancel FILE` takes it back"
+        )
+        raise
+    if options.throttle is not None:
+        await remove_throttles(admin, wanted)
+
+
 async def _start(admin: Admin, options: argparse.Namespace) -> int:
     wanted: dict[TopicPartition, tuple[int, ...]] = options.wanted
     current = await _replicas_of(admin, wanted)
@@ -83,18 +127,17 @@ async def _start(admin: Admin, options: argparse.Namespace) -> int:
     }
     moves = sum(len(set(nodes) - set(current[each])) for each, nodes in changed.items())
     if changed:
+        await _check_brokers(admin, changed)
         what = f"{count_of(len(changed), 'partition')}, {count_of(moves, 'replica')} to copy"
         if not confirmed(options, f"Reassign {what}?"):
             return FAILED
         if options.throttle is not None:
             await set_throttles(admin, options.throttle, current, wanted)
-        await admin.reassign_partitions(changed)
+        await _begin(admin, changed, has_throttle=options.throttle is not None)
         note(f"begun: {what}")
     is_done = not options.no_wait
     if is_done:
-        await wait_until_done(admin, list(wanted))
-        if options.throttle is not None:
-            await remove_throttles(admin, wanted)
+        await _wait(admin, wanted, options)
     if options.json:
         print_json({"partitions": len(changed), "moves": moves, "done": is_done})
     else:

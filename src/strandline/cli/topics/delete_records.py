@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from strandline.cli.arguments import offset, partition_list, timestamp_ms
 from strandline.cli.connection import add_connection, run
 from strandline.cli.exit_codes import DONE, FAILED
-from strandline.cli.failures import not_found, usage
+from strandline.cli.failures import not_found, reason_of, usage
 from strandline.cli.output.confirm import add_yes, confirmed
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of, show, table
@@ -129,6 +129,6 @@ def _from_file(path: str) -> dict[TopicPartition, int]:
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise usage(
-            f"{path} cannot be read: {error!r}; it must be like "
+            f"{path} does not name records to delete ({reason_of(error)}): it must be like "
             '{"partitions": [{"topic": "t", "partition": 0, "offset": 10}], "version": 1}'
         ) from error
