@@ -30,7 +30,7 @@ def batch(
     sequence: int = -1,
     contents: Sequence[Record] | None = None,
 ) -> bytes:
-    """A batch at base offset 0; `first` is the number in its first value."""
+    """Returns a batch at base offset 0; `first` is the number in its first value."""
     return build_batch(
         contents if contents is not None else records(count, size=size, timestamp=timestamp, first=first),
         attributes=codec,
@@ -41,7 +41,7 @@ def batch(
 
 
 def resealed(data: bytes, **changes: int) -> bytes:
-    """The batch with fields of its header changed and a CRC that fits again."""
+    """Returns the batch with changed fields in its header, and the CRC for them."""
     return seal(read_header(data)._replace(**changes), data[BODY_AT:])
 
 

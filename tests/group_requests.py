@@ -41,7 +41,7 @@ SESSION_MS = 10_000
 def subscription(
     *topics: str, owned: Mapping[str, Iterable[int]] | None = None, version: int = 1, generation: int = -1
 ) -> bytes:
-    """A member's metadata in the classic protocol."""
+    """Returns a member's metadata in the classic protocol."""
     message = ConsumerProtocolSubscription(
         topics=topics,
         user_data=None,
@@ -217,14 +217,14 @@ def delete_offsets(group: str, partitions: Iterable[int], topic: str = "orders")
 
 
 def consumer_heartbeat(group: str, member: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatRequest:
-    """A heartbeat that says nothing but who and where, unless told otherwise."""
+    """Returns a heartbeat with only the member's id and epoch, and the given fields."""
     return ConsumerGroupHeartbeatRequest(group_id=group, member_id=member, member_epoch=epoch, **fields)
 
 
 def consumer_join(
     group: str, member: str, *topics: str, instance: str | None = None, **fields: Any
 ) -> ConsumerGroupHeartbeatRequest:
-    """The first heartbeat of a member."""
+    """Returns the first heartbeat of a member."""
     given: dict[str, Any] = {
         "rebalance_timeout_ms": SESSION_MS,
         "subscribed_topic_names": topics or ("orders",),

@@ -17,7 +17,7 @@ CODECS = (compression.NONE, compression.GZIP, compression.SNAPPY, compression.LZ
 
 
 def of_body(body: bytes, count: int, *, codec: int = 0, is_compressed: bool = False, **changes: int) -> bytes:
-    """A batch of these bytes as its records, compressed here unless they are already."""
+    """Returns a batch with these bytes as its records, which are compressed here unless they are already."""
     if codec and not is_compressed:
         body = compression.compress(codec, body)
     header = BatchHeader(
@@ -128,7 +128,7 @@ def broken_streams() -> dict[str, bytes]:
 
 
 def bomb_of_bytes(megabytes: int) -> bytes:
-    """A small gzip batch of one record with a value of so many megabytes of zeros."""
+    """Returns a small gzip batch of one record with a value of so many megabytes of zeros."""
     size = megabytes * 1024 * 1024
     rest = b"\0\0\0\1" + varint(size)
     body = gzip.compress(varint(len(rest) + size + 1) + rest + bytes(size + 1), 6)
@@ -136,7 +136,7 @@ def bomb_of_bytes(megabytes: int) -> bytes:
 
 
 def bomb_of_records(count: int, *, ascending: bool) -> bytes:
-    """A small gzip batch of so many records of a few bytes."""
+    """Returns a small gzip batch of so many records of a few bytes."""
     if ascending:
         body = b"".join(encode_record(number, 0, None, b"") for number in range(count))
     else:
@@ -150,7 +150,7 @@ def _some_batch(random: Random) -> bytes:
 
 
 def mutated(random: Random) -> bytes:
-    """A batch of which some bytes, inside its records or its stream, or fields of its header were changed."""
+    """Returns a batch with some changed bytes in its records or its stream, or changed fields in its header."""
     data = _some_batch(random)
     header = read_header(data)
     kind = random.randrange(5)

@@ -15,7 +15,7 @@ def declared_shape(arguments: Sequence[str]) -> Any:
 
 
 def checked_lines(text: str, arguments: Sequence[str]) -> list[Any]:
-    """The documents that a command printed, one a line, each of which must have the declared shape."""
+    """Returns the documents that a command printed, one in a line; each must have the declared shape."""
     documents = [json.loads(line) for line in text.splitlines()]
     assert documents, "nothing was printed"
     for document in documents:

@@ -13,8 +13,8 @@ HOUR_MS = 3_600_000
 
 
 def recent_ms() -> int:
-    """An hour ago by the wall clock, in whole seconds: no client's own clock, and within every default retention.
+    """Returns the time an hour ago, in whole seconds, which is within every default retention.
 
-    A test asks once and derives all of its times from that one: two calls may differ.
+    A test calls this once and derives all of its times from the result, because two calls may differ.
     """
     return int(time.time()) * 1000 - HOUR_MS

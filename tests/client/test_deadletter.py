@@ -1,4 +1,4 @@
-"""Retry topics and dead letters: every record has an outcome, and offsets follow it (seed 002 §10)."""
+"""Retry topics and dead letters: every record has an outcome, and offsets follow it."""
 
 from __future__ import annotations
 

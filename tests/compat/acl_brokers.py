@@ -64,7 +64,7 @@ def settings(sasl_port: int, plain_port: int, controller_port: int) -> dict[str,
 
 
 def logged_in(address: str, user: str, source: str = "127.0.0.1") -> WireClient:
-    """A client that is logged in by PLAIN, and comes from this address of the loopback interface."""
+    """Returns a client that is logged in by PLAIN, and connects from this address of the loopback interface."""
     client = connected(address, source)
     client.call(SaslHandshakeRequest(mechanism="PLAIN"), 1)
     token = b"\0" + user.encode() + b"\0" + f"{user}-secret".encode()
@@ -116,7 +116,7 @@ class AuthorizedBroker:
             time.sleep(0.2)
 
     def codes(self, client: WireClient) -> set[int]:
-        """The error codes that a super user gets for every probe."""
+        """Returns the error codes that a super user gets for every probe."""
         found: set[int] = set()
         for probe in every_probe(self.topic_id, int(time.time() * 1000)):
             _collect_codes(client.call(probe.request, probe.version), found)
@@ -154,7 +154,7 @@ class AuthorizedBroker:
         return sum(len(resource.acls) for resource in response.resources)
 
     def answers(self, who: str) -> dict[str, Any]:
-        """What somebody gets for every probe, as far as it is compared."""
+        """Returns the compared parts of the response to every probe of one user."""
         client = self.clients[who]
         return {
             probe.name: compared(client.call(probe.request, probe.version))
@@ -174,7 +174,7 @@ def wait_until(is_so: Any) -> None:
 
 
 def compared(message: Struct) -> Any:
-    """The fields of a response that two brokers must agree on; the order of arrays is not one."""
+    """Returns the fields of a response that two brokers must agree on, whatever the order of its arrays."""
     found: list[Any] = []
     for field in message.FIELDS:
         value = getattr(message, field.name)

@@ -55,7 +55,7 @@ PERMISSIONS = ("allow", "deny", "allow all but")
 
 
 class Case(NamedTuple):
-    """What a case is called, and its rules."""
+    """The name of a case, and its rules."""
 
     name: str
     rules: tuple[AclCreation, ...]

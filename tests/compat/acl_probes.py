@@ -1,4 +1,4 @@
-"""Requests that somebody sends to see what is allowed: for each API key at least one, whose success harms nothing."""
+"""Requests that show which operations are allowed: at least one for each API key, whose success harms nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every client library must be able to do with a broker. Each library's test file inherits it.
+"""The tests that every client library must pass. Each library's test file inherits them.
 
 A claim that only one library can make is in that library's file.
 """

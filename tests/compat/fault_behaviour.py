@@ -1,4 +1,4 @@
-"""What clients do under each fault, with their own defaults: the tables of docs/guides/faults.md.
+"""Finds out how clients behave under each fault, with their own defaults: the tables of docs/guides/faults.md.
 
 `python -m tests.compat.fault_behaviour` prints the table of writes, with `commits` that of commits.
 """
@@ -89,7 +89,7 @@ PYTHON_CLIENTS: Final = {
 
 
 def behaviour(broker: BrokerProcess, write: Callable[[BrokerProcess, str], None], fault: str) -> str:
-    """What became of one record whose first Produce request was struck."""
+    """Returns the fate of one record whose first Produce request was struck."""
     topic = f"behaviour-{next(_numbers)}"
     with Admin(broker.client_settings) as admin:
         admin.create_topic(topic, partitions=1)
@@ -216,7 +216,7 @@ COMMITTERS: Final = {
 def commit_behaviour(
     broker: BrokerProcess, run: Callable[[BrokerProcess, str, Ready], None], fault: str
 ) -> str:
-    """What became of the commit of one record whose first OffsetCommit request was struck."""
+    """Returns the fate of the commit of one record whose first OffsetCommit request was struck."""
     topic = f"commit-{next(_numbers)}"
     with Producer(broker.client_settings) as producer:
         producer.send(topic, b"x").result(30)
@@ -258,7 +258,7 @@ def commit_column(broker: BrokerProcess, run: Callable[[BrokerProcess, str, Read
 
 
 def table_in(text: str, name: str) -> dict[str, dict[str, str]]:
-    """A table of the guide: for each client, what it says of each fault."""
+    """Returns a table of the guide: the behaviour of each client under each fault."""
     rows = [
         [cell.strip() for cell in line.strip("|\n ").split("|")]
         for line in text.partition(f"<!-- {name} -->")[2].partition("<!-- end -->")[0].splitlines()

@@ -1,4 +1,4 @@
-"""Applications that write in transactions through a proxy, and the judgement over what they were told."""
+"""Applications that write in transactions through a proxy, and the comparison of their view with the log."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUIET = logging.getLogger("librdkafka")
 
 @contextmanager
 def proxied(private_server: PrivateServer, **settings: str) -> Iterator[tuple[Server, FrameProxy]]:
-    """A broker that tells clients to come through the proxy."""
+    """Runs a broker whose advertised listener is the proxy."""
     proxy = FrameProxy()
     given = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{proxy.port}", **settings}
     (port,) = free_ports(1)
@@ -152,7 +152,7 @@ class Worker:
         self.lives += 1
 
     def open(self) -> TriedTransaction:
-        """A transaction whose records are written."""
+        """Begins a transaction and writes its records."""
         mine = self._application
         assert mine is not None, "restart comes first"
         name = f"{self._count:04d}"
@@ -183,7 +183,7 @@ class Worker:
         transaction.fate = COMMITTED
 
     def transact(self, *, is_commit: bool) -> bool:
-        """Whether all went well. An application that is told otherwise begins a new life."""
+        """Returns True if the step succeeded. After an error the application starts again with a new producer."""
         if self._application is None:
             self.restart()
         assert self._application is not None
@@ -245,7 +245,7 @@ def _group_offset(bootstrap: str, group: str, where: TopicPartition) -> int:
 
 
 def hidden_answer(fault: Fault, request: type[Request]) -> Any:
-    """What the broker answered to the request that a fault struck, and the client was not told."""
+    """Returns the broker's response to the request that a fault struck, which the client did not get."""
     (frame,) = fault.hidden_answers
     header_version = response_header_version(request.API_KEY, request.FLEXIBLE, fault.version)
     _, position = decode_from(ResponseHeader, header_version, frame, 0)

@@ -1,4 +1,4 @@
-"""Requests for what is not there, or not switched on, for `test_oracle_answers`."""
+"""Requests for things that do not exist or are switched off, for `test_oracle_answers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds conversations with Strandline and with Apache Kafka, and compares what both said."""
+"""Holds conversations with Strandline and with Apache Kafka, and compares the responses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Held = dict[str, dict[str, Any] | BaseException]
 def held_with_both(
     hold_all: Callable[[str], Held], settings: Mapping[str, str], java: Path, jars: Path, directory: Path
 ) -> Iterator[tuple[Held, Held]]:
-    """What `hold_all(bootstrap)` heard from Strandline and from Apache Kafka, both with these settings."""
+    """Returns the results of `hold_all(bootstrap)` with Strandline and with Apache Kafka, both with these settings."""
     from strandline.testing import running_broker
 
     kafka = ApacheKafka(

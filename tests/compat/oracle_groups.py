@@ -1,4 +1,4 @@
-"""Conversations about groups, held with any broker: what `test_oracle_groups` compares.
+"""Conversations about groups, held with any broker; `test_oracle_groups` compares them.
 
 A conversation is a function that asks on one or several connections and names what it wants compared. Member ids and
 topic ids are each broker's own; they are replaced by the order of their first appearance.

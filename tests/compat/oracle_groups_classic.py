@@ -1,4 +1,5 @@
-"""Conversations in the classic protocol: how groups form, whom they refuse, and what errors bad requests get."""
+"""Conversations in the classic protocol: how groups form, which members they refuse, and which errors bad requests
+get."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def finding(talk: Talk) -> None:
 
 
 def alone(version: int) -> Callable[[Talk], None]:
-    """A member alone, from joining to leaving, in one version of JoinGroup and about the same of the others."""
+    """Plays a single member from joining to leaving, in one version of JoinGroup and matching versions of the other
+    APIs."""
 
     def conversation(talk: Talk) -> None:
         group = f"alone-{version}"
@@ -54,7 +56,7 @@ def alone(version: int) -> Callable[[Talk], None]:
 
 
 def formed(talk: Talk, group: str, session_ms: int = 10_000) -> tuple[str, int]:
-    """A stable group of one."""
+    """Returns the only member of a stable group."""
     first = talk.quietly(join(group, session_ms=session_ms), 9)
     joined = talk.quietly(join(group, first.member_id, session_ms=session_ms), 9)
     share = {joined.member_id: assignment({"orders": range(4)})}

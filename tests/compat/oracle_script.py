@@ -1,4 +1,5 @@
-"""One list of requests, run against any broker in order on one connection: what `test_oracle_answers` compares."""
+"""One list of requests, run against any broker in order on one connection; `test_oracle_answers` compares the
+responses."""
 
 from __future__ import annotations
 

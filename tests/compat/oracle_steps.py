@@ -1,4 +1,4 @@
-"""What the script for the oracle consists of: steps, each a request that may look at earlier answers."""
+"""The steps of the script for the oracle: each is a request that may depend on earlier responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which broker the tests run against, and what they may know of it."""
+"""The broker under test, and the facts about it that tests may use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APACHE = "apache"
 
 
 class Server(Protocol):
-    """What Strandline's and Apache Kafka's runners have in common."""
+    """The common interface of Strandline's and Apache Kafka's runners."""
 
     @property
     def bootstrap(self) -> str: ...

@@ -1,4 +1,4 @@
-"""The listener of controllers: somebody who may do nothing gets what Apache Kafka responds, for every API key.
+"""The listener of controllers: a user without any rights gets the response of Apache Kafka, for every API key.
 
 Requests of nodes have no contents here: nobody looks at them before it is known who sent them.
 """
@@ -27,14 +27,14 @@ pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 # DescribeDelegationToken and DescribeUserScramCredentials: Kafka's controllers announce them, and fail with
-# UNKNOWN_SERVER_ERROR whoever asks; ours respond.
+# UNKNOWN_SERVER_ERROR for every user; ours respond.
 FAILING = {41: 0, 50: CLUSTER_AUTHORIZATION_FAILED}
 UNKNOWN_SERVER_ERROR = -1
 _BLANK: dict[str, Any] = {"string": "", "bytes": b"", "records": b"", "uuid": bytes(16), "array": ()}
 
 
 def blank(cls: type[Any]) -> Any:
-    """A message with nothing in it."""
+    """Returns a message with empty fields."""
     fields = {}
     for field in cls.FIELDS:
         if field.is_required:

@@ -21,7 +21,7 @@ def client(server: Server) -> AiokafkaClient:
 
 
 class TestAiokafka(ClientContract):
-    """What every client can do."""
+    """The tests that every client passes."""
 
 
 def test_consumer_keeps_up_with_a_producer_that_is_still_writing(

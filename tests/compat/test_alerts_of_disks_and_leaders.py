@@ -171,7 +171,7 @@ def test_a_failed_and_a_full_disk(tools: Path, tmp_path: Path) -> None:
             (tmp_path / "node" / "two").rename(tmp_path / "away")
             (tmp_path / "node" / "two").symlink_to(
                 tmp_path / "node" / "two"
-            )  # whoever looks there gets ELOOP
+            )  # a process that opens it gets ELOOP
             node.start()
             soon(lambda: "OfflineLogDirectory" in watcher.firing(), watcher.firing)
             assert watcher.value(offline) == 1

@@ -1,4 +1,4 @@
-"""With auto.create.topics.enable=false no client brings a topic into being by using its name."""
+"""With auto.create.topics.enable=false no client creates a topic by using its name."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def pushed(broker: BrokerProcess, name: str, client_id: str) -> list[float]:
 
 
 def told(broker: BrokerProcess) -> object:
-    """All that the page says about clients, for a failure's message."""
+    """Returns the lines of the page about clients, for a failure's message."""
     found = samples_of(broker.metrics_url)
     return {name: samples for name, samples in found.items() if "client_" in name or name.startswith("org_")}
 

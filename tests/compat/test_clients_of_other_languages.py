@@ -28,7 +28,7 @@ SECONDS_MAX = 240
 
 
 def run(program: list[str], directory: Path, server: Server) -> tuple[str, dict[str, int]]:
-    """The prefix of its topics, and what the program counted."""
+    """Returns the prefix of the program's topics, and its counts."""
     prefix = f"{program[-1]}-{uuid.uuid4().hex[:8]}"
     done = subprocess.run(
         [*program, server.bootstrap, prefix],
@@ -52,7 +52,7 @@ def node(client: str, server: Server) -> tuple[str, dict[str, int]]:
 
 
 def committed_values(server: Server, topic: str, count: int) -> Counter[bytes]:
-    """What a reader of committed records finds, until it has so many or there is nothing more."""
+    """Returns the values that a read_committed consumer gets: `count` of them, or fewer if there are no more."""
     consumer = Consumer(
         {
             "bootstrap.servers": server.bootstrap,

@@ -1,4 +1,4 @@
-"""What Apache Kafka makes of a log that Strandline has compacted: its dump tool, and its broker on a copy of the files.
+"""Apache Kafka reads a log that Strandline has compacted: by its dump tool, and by its broker on a copy of the files.
 
 Both read every file; the broker must serve the same records at the same offsets, and go on from there.
 """
@@ -62,7 +62,7 @@ def compacted(private_server: PrivateServer, tmp_path_factory: pytest.TempPathFa
 
 
 def is_clean(data: Path) -> bool:
-    """Whether everything but the active segment is compacted."""
+    """Returns True if everything except the active segment is compacted."""
     checkpoint = data / "cleaner-offset-checkpoint"
     if not checkpoint.exists():
         return False

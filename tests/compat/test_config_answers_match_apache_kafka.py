@@ -1,4 +1,4 @@
-"""Settings put to work, against Apache Kafka's own code: who may start, what is described, what may be altered.
+"""Settings in use, compared with Apache Kafka: which nodes may start, and what is described and may be altered.
 
 Nothing here starts a broker: ProbeConfigs runs Kafka's checks and its answers to DescribeConfigs and CreateTopics
 on settings that a test makes up.

@@ -63,7 +63,7 @@ OURS = {
 
 
 class Facts(NamedTuple):
-    """What is compared of a key, in the words of DumpConfigs."""
+    """The compared facts about a key, in the words of DumpConfigs."""
 
     type: str
     importance: str
@@ -119,7 +119,7 @@ def facts_of(key: ConfigKey) -> Facts:
 
 
 def printed(validator: Validator | None) -> str:
-    """A validator as DumpConfigs prints the Kafka class that does the same."""
+    """Returns a validator in the form in which DumpConfigs prints the Kafka class that does the same."""
     names = {NON_EMPTY: "NonEmptyString non-empty string", NON_NULL: "NonNullValidator non-null string"}
     names |= {VOTERS: "ControllerQuorumVotersValidator non-empty list"}
     names |= {SERVERS: "ControllerQuorumBootstrapServersValidator non-empty list"}

@@ -28,10 +28,10 @@ def client(server: Server) -> ConfluentKafkaClient:
 
 
 class TestConfluentKafka(ClientContract):
-    """What every client can do."""
+    """The tests that every client passes."""
 
 
-def test_waiting_fetch_is_answered_as_soon_as_a_record_arrives(
+def test_waiting_fetch_gets_a_record_as_soon_as_it_arrives(
     client: ConfluentKafkaClient, create: CreateTopic, topic: str
 ) -> None:
     create(topic)

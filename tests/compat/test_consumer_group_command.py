@@ -41,7 +41,7 @@ def run(kafka_tools: KafkaTools, server: Server) -> Run:
 
 
 def table(result: ToolResult) -> Table:
-    """What the tool prints in columns, by their headings."""
+    """Returns the rows that the tool prints, by the headings of their columns."""
     assert result.exit_code == 0, result.stdout + result.stderr
     lines = [line for line in result.lines if line.strip()]
     heading = next(n for n, line in enumerate(lines) if line.startswith("GROUP"))
@@ -254,7 +254,7 @@ class TestDeleting:
 
 class TestOffsetsTopic:
     def consumed(self, kafka_tools: KafkaTools, server: Server, formatter: str) -> list[dict[str, object]]:
-        """The topic's records as a formatter of Kafka's shows them; the tool ends when nothing more comes."""
+        """Returns the topic's records as a formatter of Kafka shows them; the tool ends when no more records come."""
         read = kafka_tools.run(
             "ConsoleConsumer",
             *("--bootstrap-server", server.bootstrap, "--topic", "__consumer_offsets", "--from-beginning"),

@@ -1,4 +1,4 @@
-"""What one client writes with any codec, every other client reads."""
+"""Every client reads records that another client wrote, with any codec."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def dump_log(tools: KafkaTools, segment: Path) -> list[Batch]:
 
 
 def without_false_alarm(result: ToolResult, segments: Sequence[Path]) -> ToolResult:
-    """The tool expects offset 0 first in every file, and complains about each later segment for that alone."""
+    """Returns the output without the complaints that every later segment gets because it does not begin at offset 0."""
     complaints = result.stderr
     for segment in segments:
         if int(segment.stem) > 0:
@@ -273,7 +273,7 @@ def without_false_alarm(result: ToolResult, segments: Sequence[Path]) -> ToolRes
 
 
 def numbers(result: ToolResult, first: str, second: str) -> list[tuple[int, int]]:
-    """The pairs of an index dump."""
+    """Returns the pairs of an index dump."""
     pairs = re.findall(rf"^{first}: (\d+) {second}: (\d+)$", result.stdout, flags=re.MULTILINE)
     return [(int(one), int(other)) for one, other in pairs]
 

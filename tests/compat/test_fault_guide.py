@@ -1,4 +1,4 @@
-"""The guide's table of what clients do under each fault is what they do."""
+"""The guide's table of how clients behave under each fault is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fault in requests, with every client: it fires, and what the client was told is what the log has.
+"""Every fault in requests, with every client: it fires, and the client's view agrees with the log.
 
 Two of them run always; `test_fault_guide.py` has all of them with the defaults of each client. The others need
 STRANDLINE_SOAK=1.

@@ -1,4 +1,4 @@
-"""Requests of transactions that are duplicated, torn, late, or carried out without an answer, on a real broker.
+"""Requests of transactions that are duplicated, torn, late, or applied without a response, on a real broker.
 
 Whatever is done to them: no lost write, no aborted read, no torn transaction, no duplicate, as a read_committed reader
 finds it in the end (`injected.judge`), and a group whose offset is that of the last transaction which was committed.
@@ -80,7 +80,7 @@ def bootstrap(proxy_and_bootstrap: tuple[FrameProxy, str]) -> str:
 
 
 def fault_for(act: Act, api_key: int) -> Fault:
-    """A late end arrives in the next transaction, and a late beginning in the one it should have come before."""
+    """Returns a fault by which an end arrives in the next transaction, or a beginning in the one after its own."""
     until = PRODUCE if api_key in (END_TXN, INIT_PRODUCER_ID) else END_TXN
     return Fault(act=act, api_key=api_key, until=until)
 

@@ -24,7 +24,7 @@ def client(server: Server, java_worker: JavaWorker) -> JavaClient:
 
 
 class TestJavaClients(ClientContract):
-    """What every client can do."""
+    """The tests that every client passes."""
 
 
 def test_one_consumer_reads_many_partitions_through_a_fetch_session(

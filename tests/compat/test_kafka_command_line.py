@@ -368,7 +368,7 @@ def test_tool_in_a_process_of_its_own_prints_the_same(
 
 
 def _described(result: ToolResult) -> dict[str, str]:
-    """The configs that ConfigCommand --describe printed."""
+    """Returns the configs that ConfigCommand --describe printed."""
     pairs = re.findall(r"^  (\S+)=(.*) sensitive=", result.succeeded().stdout, flags=re.MULTILINE)
     return dict(pairs)
 

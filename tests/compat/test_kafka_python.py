@@ -26,7 +26,7 @@ def client(server: Server) -> KafkaPythonClient:
 
 
 class TestKafkaPython(ClientContract):
-    """What every client can do."""
+    """The tests that every client passes."""
 
 
 def test_fetch_session_returns_only_changes_since_the_last_fetch(
@@ -132,7 +132,7 @@ def test_producers_of_a_partition_are_described(
 
 
 def _poll(consumer: KafkaConsumer) -> dict[TopicPartition, list[object]]:
-    """The records of the next fetch that brings any."""
+    """Returns the records of the next fetch that brings any."""
     deadline = time.monotonic() + CALL_TIMEOUT_S
     while time.monotonic() < deadline:
         if polled := consumer.poll(timeout_ms=1000):

@@ -1,4 +1,4 @@
-"""Kafka Streams' word count with exactly_once_v2: every input is counted once, whoever dies meanwhile.
+"""Kafka Streams' word count with exactly_once_v2: every input is counted once, whichever process dies meanwhile.
 
 Every update of a count is written, so the counts of one word in the output must be 1, 2, 3 …: a repetition would be a
 record counted twice, a gap one whose outcome was lost.

@@ -1,4 +1,4 @@
-"""Kafka's own tool, and in `make soak` Burrow and kafka_exporter, see the lag that the nodes tell.
+"""Kafka's own tool, and in `make soak` Burrow and kafka_exporter, see the same lag as the nodes.
 
 Burrow follows `__consumer_offsets` and the ends of the partitions; kafka_exporter asks for both. Each has
 a client of its own.
@@ -77,7 +77,7 @@ def process(command: list[str], log: Path) -> Iterator[None]:
 
 @contextmanager
 def burrow(home: Path, nodes: Cluster) -> Iterator[str]:
-    """The address of a Burrow that watches the cluster."""
+    """Runs a Burrow that watches the cluster, and yields its address."""
     (port,) = free_ports(1)
     bootstrap = ",".join(f'"{node.bootstrap}"' for node in nodes.nodes)
     (home / "burrow.toml").write_text(BURROW_CONFIG.format(home=home, bootstrap=bootstrap, port=port))
@@ -89,7 +89,7 @@ def burrow(home: Path, nodes: Cluster) -> Iterator[str]:
 
 @contextmanager
 def kafka_exporter(home: Path, nodes: Cluster) -> Iterator[str]:
-    """The address of a kafka_exporter's page."""
+    """Runs a kafka_exporter, and yields the address of its page."""
     (port,) = free_ports(1)
     servers = [f"--kafka.server={node.bootstrap}" for node in nodes.nodes]
     listen = f"--web.listen-address=127.0.0.1:{port}"
@@ -117,7 +117,7 @@ def burrow_lag(url: str, group: str) -> tuple[str, Lag]:
 
 
 def page_lag(urls: list[str], group: str) -> Lag:
-    """What pages say, of nodes or of kafka_exporter."""
+    """Returns the lag on the pages of nodes, or of kafka_exporter."""
     return {
         (labels["topic"], int(labels["partition"])): int(value)
         for url in urls
@@ -213,7 +213,7 @@ def test_burrow_and_kafka_exporter_see_it_too(nodes: Cluster, tmp_path: Path) ->
 
 
 def our_status(nodes: Cluster, group: str) -> str:
-    """The status that the coordinator gives in Burrow's shape."""
+    """Returns the status that the coordinator shows in Burrow's format."""
     for node in nodes.nodes:
         base = node.metrics_url.removesuffix("/metrics")
         (name,) = json.loads(read(f"{base}/v3/kafka")[2])["clusters"]

@@ -1,4 +1,4 @@
-"""The same requests to Apache Kafka and to Strandline get the same answers, field by field.
+"""The same requests to Apache Kafka and to Strandline get the same responses, field by field.
 
 What may differ is listed here with a reason and described in docs/internals/divergence.md. Ids, addresses, times and
 the wording of messages are replaced by placeholders first.

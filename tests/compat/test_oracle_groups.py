@@ -1,4 +1,4 @@
-"""The same conversations about groups, with Apache Kafka and with Strandline, give the same answers field by field.
+"""The same conversations about groups, with Apache Kafka and with Strandline, give the same responses field by field.
 
 What may differ is said in docs/internals/divergence.md.
 """

@@ -1,4 +1,4 @@
-"""The same conversations about transactions, with Apache Kafka and with Strandline, give the same answers.
+"""The same conversations about transactions, with Apache Kafka and with Strandline, give the same responses.
 
 One after the other: Kafka's brokers ask its coordinator for several transactions at once, and answer with the code that
 fits the oldest client among them.

@@ -1,4 +1,4 @@
-"""Batches with a right CRC and lying insides: Strandline refuses all that Apache Kafka refuses, and clients read on.
+"""Batches with a right CRC and wrong contents: Strandline refuses all that Apache Kafka refuses, and clients read on.
 
 Where Strandline is stricter the batch is one that some client cannot read, or reads otherwise than others; these are
 listed by name, so that a new difference fails.

@@ -118,7 +118,7 @@ def test_used_up_epochs_give_another_producer_id(
 
 
 def markers_at_ends(directory: Path) -> int:
-    """How many segments, but for the last one, end with a marker."""
+    """Returns the number of segments that end with a marker, without the last segment."""
     count = 0
     for path in sorted(directory.glob("*.log"))[:-1]:
         headers = [header for _, header in headers_in(path.read_bytes())]

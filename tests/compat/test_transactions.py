@@ -38,7 +38,7 @@ def client(server: Server, java_worker: JavaWorker) -> JavaClient:
 
 
 def read(client: JavaClient, topic: str, count: int, partition: int = 0) -> list[str]:
-    """What a read_committed consumer of Java sees."""
+    """Returns the records that a read_committed consumer of Java gets."""
     records = client.call(
         "read_partitions",
         topic=topic,

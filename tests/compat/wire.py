@@ -1,4 +1,4 @@
-"""A client that sends exactly the request and version it is told, and gives back the decoded answer."""
+"""A client that sends exactly the given request and version, and returns the decoded response."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the tests measure Strandline against: Apache Kafka, its tools and kcat, fetched and run."""
+"""The oracles that tests compare Strandline with: Apache Kafka, its tools, kcat and others, fetched and run."""

@@ -54,7 +54,7 @@ class Page:
         self.wait_for("document.readyState === 'complete'")
 
     def evaluate(self, script: str) -> Any:
-        """The value of an expression in the page."""
+        """Returns the value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise BrowserError(json.dumps(answer["exceptionDetails"]))
@@ -83,7 +83,7 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def accessible(self) -> list[dict[str, Any]]:
-        """What a screen reader is told: role, name and value of each node that it does not pass over."""
+        """Returns the page as a screen reader gets it: role, name and value of each node that it does not skip."""
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
         return [
             {key: node.get(key, {}).get("value") for key in ("role", "name", "value")}

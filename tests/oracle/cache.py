@@ -21,13 +21,13 @@ def oracle_cache() -> Path:
 
 
 def installed(name: str) -> Path | None:
-    """The directory of an installed oracle, or None."""
+    """Returns the directory of an installed oracle; None if it is not installed."""
     directory = oracle_cache() / name
     return directory if directory.is_dir() else None
 
 
 def newest_installed(name: str) -> Path | None:
-    """An oracle whose version the machine chose: the one installed last."""
+    """Returns the directory of an oracle whose version the machine chose: the one that was installed last."""
     found = [path for path in oracle_cache().glob(f"{name}-*") if path.is_dir()]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 

@@ -45,7 +45,7 @@ class Plan:
 
 @contextmanager
 def planned(package: str) -> Iterator[Plan]:
-    """What would be unpacked for `package`. The plan holds as long as the context is open."""
+    """Yields the plan of the packages to unpack for `package`. It is valid while the context is open."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         raise CannotFetchError("this machine has no apt-get and dpkg-deb")
     with tempfile.TemporaryDirectory() as scratch:
@@ -60,7 +60,7 @@ def planned(package: str) -> Iterator[Plan]:
 
 
 def library_directories(root: Path) -> list[Path]:
-    """Where the shared libraries unpacked into `root` are, for LD_LIBRARY_PATH."""
+    """Returns the directories of the shared libraries in `root`, for LD_LIBRARY_PATH."""
     return sorted({path.parent for path in root.rglob("*.so*")})
 
 
@@ -88,7 +88,7 @@ def _knows(package: str, options: list[str]) -> bool:
 
 
 def _to_install(package: str, options: list[str]) -> list[tuple[str, str]]:
-    """What apt-get would install, as (name, version). It only plans, so it needs no root."""
+    """Returns the packages that apt-get would install, as (name, version). It only plans, so it needs no root."""
     plan = _run(["apt-get", *options, "install", "--simulate", "--no-install-recommends", package])
     return re.findall(r"^Inst (\S+) \((\S+) ", plan, flags=re.MULTILINE)
 

@@ -88,7 +88,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def locate(self) -> Path | None:
-        """Where it is, or None. Quick, and changes nothing."""
+        """Returns its path, or None. This is quick, and changes nothing."""
 
     @abstractmethod
     def fetch(self) -> None:
@@ -367,7 +367,7 @@ def _is_jdk(java: Path) -> bool:
 
 
 def _java_in(root: Path) -> Path:
-    """The unpacked `java`, which the package offers under several names."""
+    """Returns the unpacked `java`, which the package has under several names."""
     return min(root.glob("usr/lib/jvm/*/bin/java")).resolve()
 
 
@@ -410,7 +410,7 @@ def _copy_dependencies(java: Path, project: str, into: Path) -> None:
 
 
 def _maven() -> Path:
-    """The machine's Maven, or the distribution's, unpacked. Only a tool of this module, so no oracle."""
+    """Returns the machine's Maven, or the distribution's, unpacked. It is a tool of this module, and not an oracle."""
     if found := shutil.which("mvn"):
         return Path(found)
     with debian.planned("maven") as plan:

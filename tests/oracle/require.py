@@ -1,4 +1,4 @@
-"""What a test says when it cannot go on without an oracle."""
+"""Skips or fails tests whose oracle is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.oracle.fetch import Oracle, oracles_are_required
 
 
 def require(oracle: Oracle) -> Path:
-    """Where the oracle is. Without it the test skips, or fails where oracles are required."""
+    """Returns the path of the oracle. Without it the test is skipped, or fails if oracles are required."""
     found = oracle.locate()
     if found is None:
         give_up(f"{oracle.why_missing}; `python -m tests.oracle.fetch` fetches it")

@@ -1,4 +1,4 @@
-"""A registry beside a broker, and short ways to ask it."""
+"""A registry beside a broker, and short functions for requests to it."""
 
 from __future__ import annotations
 

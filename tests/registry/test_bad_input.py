@@ -1,4 +1,4 @@
-"""Whatever a client sends gets an error of its own, nothing is stored, and other clients do not wait."""
+"""Every bad request gets a specific error, nothing is stored, and other clients do not wait."""
 
 from __future__ import annotations
 

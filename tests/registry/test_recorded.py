@@ -40,7 +40,7 @@ class Numbering:
         return f"#{self._numbers[id]}"
 
     def with_ids(self, path: str) -> str:
-        """A path in which `$3` is the third id that appeared."""
+        """Returns a path in which `$3` is replaced by the third id that appeared."""
         return re.sub(r"\$(\d+)", lambda found: str(self._ids.get(int(found[1]), 900 + int(found[1]))), path)
 
     def numbered(self, value: Any) -> Any:
@@ -68,7 +68,8 @@ class Numbering:
 
 
 def comparable(method: str, path: str, value: Any, numbering: Numbering) -> Any:
-    """A response without what may differ: times, ids, the order of sets, texts of Java's libraries."""
+    """Returns a response without the parts that may differ: times, ids, the order of sets, texts of Java's
+    libraries."""
     made = numbering.numbered(value)
     place = urlsplit(path).path
     if isinstance(made, list):

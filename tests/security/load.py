@@ -56,7 +56,7 @@ class Load:
 
 
 def read_all(settings: Mapping[str, str], topic: str, count: int) -> list[bytes]:
-    """The first values of a topic."""
+    """Returns the first values of a topic."""
     group = {"group.id": "reader", "auto.offset.reset": "earliest", "log_level": "0"}
     consumer = Consumer({**settings, **group})
     consumer.subscribe([topic])
@@ -69,7 +69,7 @@ def read_all(settings: Mapping[str, str], topic: str, count: int) -> list[bytes]
 
 
 def in_sync(settings: Mapping[str, str], topic: str) -> bool:
-    """Whether all three partitions have all three replicas in sync."""
+    """Returns True if all three partitions have all three replicas in sync."""
     found = (
         AdminClient({**settings, "log_level": "0"}).list_topics(topic, timeout=30).topics[topic].partitions
     )

@@ -28,7 +28,7 @@ def send(peer: socket.socket, request: Request, version: int) -> None:
 
 
 def receive(peer: socket.socket) -> bytes:
-    """The next frame; empty if the broker closed the connection."""
+    """Returns the next frame; empty if the broker closed the connection."""
     size = b""
     while len(size) < 4:
         try:

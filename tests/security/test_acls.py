@@ -58,7 +58,7 @@ def admin(node_settings: dict[str, str]) -> AdminClient:
 
 
 def produced(settings: dict[str, str], topic: str) -> str | None:
-    """The name of the error with which a record is refused; None if it is written."""
+    """Returns the name of the error with which a record is refused; None if it is written."""
     errors: list[str | None] = []
     producer = Producer(settings | {"message.timeout.ms": 10_000})
     producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error and error.name()))

@@ -57,7 +57,7 @@ def memory_mb(pid: int) -> int:
 
 
 def hello(broker: BrokerProcess) -> bytes:
-    """The first message of a client that wants TLS."""
+    """Returns the first message of a TLS client."""
     context = ssl.create_default_context()
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     with pytest.raises(ssl.SSLWantReadError):

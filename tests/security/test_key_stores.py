@@ -34,7 +34,7 @@ PASSWORD = "of the store"
 
 
 def pem_parts(store: Path) -> tuple[str, str]:
-    """The private key and the certificates of a PEM file."""
+    """Returns the private key and the certificates of a PEM file."""
     blocks = store.read_text().split("-----BEGIN ")[1:]
     key = next(each for each in blocks if "PRIVATE KEY" in each.splitlines()[0])
     chain = [each for each in blocks if each is not key]
@@ -42,7 +42,7 @@ def pem_parts(store: Path) -> tuple[str, str]:
 
 
 def as_pkcs12(store: Path, authority: Path) -> tuple[Path, Path]:
-    """The same as a key store and a trust store of PKCS12."""
+    """Returns the same as a key store and a trust store of PKCS12."""
     key, chain = pem_parts(store)
     certificates = x509.load_pem_x509_certificates(chain.encode())
     private = load_pem_private_key(key.encode(), None)
@@ -65,7 +65,7 @@ def as_pkcs12(store: Path, authority: Path) -> tuple[Path, Path]:
 
 
 def stores(security: DevelopmentSecurity, kind: str) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings of a broker and of a client, with their certificates in one form."""
+    """Returns the settings of a broker and of a client, with their certificates in one form."""
     assert security.server is not None
     assert security.client is not None
     server, client, authority = (

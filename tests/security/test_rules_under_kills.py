@@ -1,4 +1,4 @@
-"""Brokers are killed while rules change: what is denied is denied at every moment, by every broker that responds.
+"""Brokers are killed while rules change: a denied operation is denied at every moment, by every broker that responds.
 
 A broker goes by the rules that it has read, as in Kafka: a rule that denies counts from the moment at which the broker
 shows it. A broker that starts again serves nobody before it has read what was committed when it registered.
@@ -131,7 +131,7 @@ def test_no_denied_act_is_allowed_while_brokers_are_killed(
 
 
 def change_other_rules(settings: dict[str, str], number: int) -> None:
-    """Adds a rule and removes the one of the round before, whoever leads the quorum by now."""
+    """Adds a rule and removes that of the round before, on the present leader of the quorum."""
     deadline = time.monotonic() + WAIT_S
     while True:
         try:

@@ -47,7 +47,7 @@ def topic(secured: Cluster, request: pytest.FixtureRequest) -> str:
 
 
 def renewed_count(secured: Cluster) -> dict[int, int]:
-    """How often each node that runs has read its certificates again."""
+    """Returns how often each running node has read its certificates again."""
     running = [node for node in secured.nodes if node.is_running]
     return {node.node_id: node.log_text.count("certificates read again") for node in running}
 

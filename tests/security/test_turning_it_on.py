@@ -1,4 +1,5 @@
-"""A plain cluster gets secured listeners, one node at a time and under load; in a soak it goes back the same way."""
+"""A cluster without security gets secured listeners, one node at a time and under load; in a soak it goes back the same
+way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Responses of Confluent's registry 8.3.2, as they were recorded, are understood: schemas, places and errors."""
+"""Responses of Confluent's registry 8.3.2, as they were recorded, are understood: schemas, their ids and versions, and
+errors."""
 
 from __future__ import annotations
 

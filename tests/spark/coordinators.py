@@ -6,7 +6,7 @@ from strandline.client.sync import Admin
 
 
 def coordinator_of(admin: Admin, name: str) -> int:
-    """The node that leads the partition of __transaction_state which the name belongs to."""
+    """Returns the node that leads the partition of __transaction_state to which the name belongs."""
     partitions = admin.describe_topics(["__transaction_state"])["__transaction_state"].partitions
     number = 0
     for letter in name:  # Java's hash of a text

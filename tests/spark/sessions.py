@@ -22,8 +22,8 @@ def session(
     is_python_quick: bool = False,
     **more: str,
 ) -> Any:
-    """A session on two cores; `jars` are directories of what Spark's own connectors need, for tests that compare.
-    `is_python_quick` starts Python processes as sessions of pipelines do; tests do it as users who know of nothing."""
+    """Returns a session on two cores; `jars` are directories with Spark's own connectors, for tests that compare.
+    `is_python_quick` starts Python processes as sessions of pipelines do; without it they start as by default."""
     use_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable  # otherwise whichever python3 is first on PATH
     if is_python_quick:

@@ -79,7 +79,7 @@ class Standalone:
             raise
 
     def worker_at(self, place: Path) -> Daemon:
-        """The worker whose executor has this directory."""
+        """Returns the worker whose executor has this directory."""
         return next(worker for worker in self.workers if worker.home in place.parents)
 
     def end(self) -> None:

@@ -79,7 +79,7 @@ def misplace(told: Told) -> None:
 
 
 def reorder(told: Told) -> None:
-    """What was sent first of key-2 stands behind the rest."""
+    """Moves the first record of key-2 after the others."""
     told.rows[2]["sequence"] = 1000
 
 

@@ -1,4 +1,4 @@
-"""The audit at fifty million records, in a JVM of one gigabyte: what is planted among them is found.
+"""The audit at fifty million records, in a JVM of one gigabyte: planted anomalies are found.
 
 Runs with STRANDLINE_SOAK=1. STRANDLINE_AUDIT_RECORDS is another number of records.
 """
@@ -57,7 +57,7 @@ def produce(bootstrap: str, topic: str) -> None:
 
 
 def write_ledger(directory: Path, topic: str) -> None:
-    """What the producer was told, and of one record that it was not told of, as if it were lost."""
+    """Writes the ledger of acknowledged records, with one that was never written, as if it were lost."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -46,7 +46,7 @@ def made(topic: str, admin: Admin) -> str:
 
 @pytest.fixture
 def values(bootstrap: str, made: str) -> Values:
-    """What readers of committed data see."""
+    """Returns the values that readers of committed data get."""
     return lambda: sorted(int(row.value) for row in rows_of(bootstrap, made, 3))
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def without_numbers(lines: list[str]) -> list[str]:
-    """The lines of the example; how many rows were open when the driver was killed differs from run to run."""
+    """Returns the lines of the example, without the number of open rows at the kill, which differs from run to run."""
     return [re.sub(r"\b(?!60,000\b)\d[\d,]*", "N", line) for line in lines]
 
 

@@ -28,7 +28,7 @@ THREE_KILLS = ("task:33", "after:mark:1", "after:commit:2")
 
 
 def run_driver(bootstrap: str, source: str, target: str, directory: Path, point: str) -> int:
-    """The driver's exit status: -9 where it died on the way."""
+    """Runs the driver, and returns its exit status: -9 if it was killed."""
     command = [sys.executable, "-m", "tests.spark.driver", bootstrap, source, target, str(directory), point]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS_MAX + 120, check=False)
     assert ran.returncode in (0, -signal.SIGKILL), f"at {point}:\n{ran.stderr[-3000:]}"

@@ -42,7 +42,7 @@ pytestmark = [
 
 
 def constraints(version: str) -> str:
-    """Those of CI with another PySpark, which brings the py4j that it wants."""
+    """Returns the pinned packages of CI with another PySpark, which brings its own py4j."""
     given = (ROOT / ".ci" / "constraints.txt").read_text().splitlines()
     kept = [line for line in given if line.partition("==")[0] not in ("pyspark", "py4j")]
     return "\n".join([*kept, f"pyspark=={version}", ""])

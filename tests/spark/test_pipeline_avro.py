@@ -230,7 +230,8 @@ def plain(rows: Any) -> list[dict[str, Any]]:
 
 
 def sensible(row: dict[str, Any]) -> dict[str, Any]:
-    """What fastavro makes up for logical types is beyond what calendars and Spark's decimals have."""
+    """Returns the row with values of logical types that calendars and Spark's decimals can have; fastavro makes larger
+    ones."""
     return {
         **row,
         "day": row["small"] % 100_000,

@@ -34,7 +34,7 @@ WAIT_SECONDS_MAX = 180  # Spark may begin the query several times on a busy mach
 
 
 def command(action: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """As somebody types it in another shell."""
+    """Runs the command as a user does in another shell."""
     line = [sys.executable, "-m", "strandline.cli.main", "pipeline", action, str(path), *more]
     return subprocess.run(line, capture_output=True, text=True, timeout=200, check=False)
 

@@ -35,7 +35,7 @@ def test_json_fields_come_and_go_while_the_pipeline_goes_on(
     path = tmp_path / "spec.yaml"
 
     def run(schema: str, *values: dict[str, Any]) -> list[dict[str, Any]]:
-        """All that has come out so far."""
+        """Returns all output rows so far."""
         with Producer(bootstrap_servers=bootstrap) as producer:
             for value in values:
                 producer.send(topic, json.dumps(value).encode())

@@ -32,7 +32,7 @@ def module_of(name: str) -> ModuleType:
 
 
 def run(spark: Any, bootstrap: str, name: str, directory: Path, **variables: str) -> dict[str, Any]:
-    """The last event of the example, run to its end."""
+    """Runs an example to its end, and returns its last event."""
     environment = {"BROKERS": bootstrap, "CHECKPOINT": str(directory / name), **variables}
     return Runner(load(EXAMPLES / f"{name}.yaml", environment), spark=spark).run()
 

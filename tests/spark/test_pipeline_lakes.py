@@ -87,7 +87,7 @@ def run_into(bootstrap: str, topic: str, admin: Admin, tmp_path: Path) -> Callab
 
 
 def delta_rows(table: Path) -> list[int]:
-    """What the table's log says is there, read without Delta."""
+    """Returns the rows that the table's log lists, read without Delta."""
     files: set[str] = set()
     for path in sorted((table / "_delta_log").glob("*.json")):
         for action in map(json.loads, path.read_text().splitlines()):

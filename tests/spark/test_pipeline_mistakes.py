@@ -1,4 +1,4 @@
-"""What only brokers or Spark can say against a spec is told with the line of the file, before anything runs."""
+"""Mistakes that only brokers or Spark can find are reported with the line of the spec, before anything runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_refused_records_come_back_until_they_pass_or_die(
             producer.send(topic, b'{"id": %d}' % number, b"k%d" % number, headers=headers)
 
     def run() -> tuple[dict[str, Any], list[int]]:
-        """What was counted, and what has come out so far."""
+        """Runs the pipeline, and returns its counts and the output so far."""
         counted = Runner(spec, spark=spark).run()["queries"]["topics"]
         return counted, sorted(json.loads(row.value)["id"] for row in rows_of(bootstrap, f"{topic}-out", 1))
 

@@ -263,7 +263,7 @@ def test_a_batch_that_spark_repeats_changes_a_table_once(spark: Any, tmp_path: P
         for other in (0, 3):
             with pytest.raises(LineageError, match="the last one there is batch 1"):
                 changed(other, (2, "lost", False))
-        # A new checkpoint begins anew with its numbers, and its batches count.
+        # Batches of a new checkpoint begin at number 0 again, and are written.
         spark.sparkContext.setLocalProperty(QUERY_ID_PROPERTY, second)
         assert changed(0, (2, "b2", False)) == [(2, "b2"), (3, "c")]
     finally:

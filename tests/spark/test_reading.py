@@ -1,4 +1,4 @@
-"""What a task does, without Spark: ranges of offsets as Arrow batches, whatever happens to brokers and logs."""
+"""The work of a task without Spark: it reads ranges of offsets as Arrow batches, while brokers die and logs are cut."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Run:
         self._checkpoint = str(directory / "checkpoint")
 
     def to_end(self, source: str = "strandline", **options: str) -> list[dict[str, Any]]:
-        """The progress of each batch that had rows."""
+        """Returns the progress of each batch that had rows."""
         stream = self._spark.readStream.format(source).options(**self._options, **options).load()
         query = (
             stream.writeStream.format("parquet")

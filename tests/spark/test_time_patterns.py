@@ -16,12 +16,12 @@ HINT = "text stands between quotes, as in yyyy-MM-dd'T'HH:mm"
 
 
 def of_topic(option: str) -> str:
-    """The option stands on line 9."""
+    """Returns a spec whose option is on line 9."""
     return SPEC.replace("format: json", f"format: json\n      options: {{{option}}}")
 
 
 def of_files(option: str) -> str:
-    """The option stands on line 7."""
+    """Returns a spec whose option is on line 7."""
     files = f"    files: x\n    options: {{{option}}}"
     return SPEC.replace("    topic: orders", files, 1) + "dead-letters: dead\n"
 

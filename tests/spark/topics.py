@@ -1,4 +1,4 @@
-"""What is in a topic, read without Spark."""
+"""Reads the contents of a topic without Spark."""
 
 from __future__ import annotations
 

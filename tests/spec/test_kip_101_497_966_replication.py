@@ -20,7 +20,7 @@ def fetched(role: PartitionLeader, replica: int, offset: int, minimum: int = 2) 
 
 
 def test_high_watermark_is_the_smallest_end_over_the_in_sync_set() -> None:
-    """Seed 000: HWM = min(1005, 1000, 1000)."""
+    """The high watermark is min(1005, 1000, 1000)."""
     role = leader()
     role.appended(1005, 2)
     fetched(role, 2, 1000)

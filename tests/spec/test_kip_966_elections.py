@@ -1,4 +1,4 @@
-"""KIP-966 and seed 003: who may lead when the leader is gone, and who never may."""
+"""KIP-966: the replicas that may lead when the leader is gone, and those that never may."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def change(
 
 
 def test_next_in_sync_replica_in_order_is_elected() -> None:
-    """Seed 003 scenario 1."""
+    """The next replica in order leads when the leader dies."""
     record = change(partition((1, 2, 3), 1), {2, 3}, (2, 3))
     assert record is not None
     assert (record.leader, record.isr) == (2, (2, 3))

@@ -62,7 +62,7 @@ class Command:
             into.append(line.rstrip("\n"))
 
     def wait_for(self, text: str, *, in_err: bool = False) -> str:
-        """The first line with this text."""
+        """Waits for the first line with this text, and returns it."""
         lines = self.err if in_err else self.out
         deadline = time.monotonic() + SECONDS_MAX
         while time.monotonic() < deadline:
@@ -120,11 +120,11 @@ def properties(path: Path, settings: Mapping[str, str]) -> str:
 
 
 def one_node(data: Path, **settings: str) -> dict[str, str]:
-    """What a small server.properties says; a key's dots are written as underscores."""
+    """Returns the settings of a small server.properties; keys have underscores in place of dots."""
     given = {name.replace("_", "."): value for name, value in settings.items()}
     return embedded_settings(port=0, data=str(data), host="127.0.0.1") | given
 
 
 def bootstrap_of(running: Command) -> str:
-    """Where clients begin, once the command says that it is ready."""
+    """Waits until the command is ready, and returns the bootstrap address."""
     return running.wait_for("ready bootstrap.servers=").partition("=")[2]

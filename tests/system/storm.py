@@ -1,4 +1,4 @@
-"""A consumer as small as it can be, so that one process can be hundreds of them, each with a connection of its own.
+"""A minimal consumer, so that one process can run hundreds of them, each with its own connection.
 
 It speaks the classic protocol on raw sockets: joins, lets the leader share partitions out, sends heartbeats, rejoins
 when it is told to. Eager members give up everything when they rejoin, cooperative ones only what they have to.
@@ -63,7 +63,7 @@ class Connection:
 
 
 class Crowd:
-    """What all members of a test have in common."""
+    """The state that all members of a test share."""
 
     def __init__(
         self, bootstrap: str, partitions: int, *, cooperative: bool = False, static: bool = False

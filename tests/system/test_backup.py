@@ -89,7 +89,7 @@ def written_to(bootstrap: str) -> Iterator[list[bytes]]:
 
 @contextmanager
 def paused(*pids: int) -> Iterator[None]:
-    """The processes stand still, all of them."""
+    """Stops all processes for the time of the block, as a snapshot of the machine sees them."""
     try:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)

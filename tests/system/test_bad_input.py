@@ -78,7 +78,7 @@ def test_connection_is_closed_and_the_broker_goes_on(broker: BrokerProcess, what
         assert broker.log_text.count("connection closed") == before + 1
 
 
-def test_unknown_version_of_api_versions_is_answered_in_version_0(broker: BrokerProcess) -> None:
+def test_unknown_version_of_api_versions_gets_a_response_in_version_0(broker: BrokerProcess) -> None:
     with WireClient(broker.bootstrap) as client:
         client.send_frame(header(18, 99))
         answer = client.receive_frame()
@@ -87,7 +87,7 @@ def test_unknown_version_of_api_versions_is_answered_in_version_0(broker: Broker
     assert (key, low, high) == (18, 0, 4)
 
 
-def test_pipelined_requests_are_answered_in_order(broker: BrokerProcess) -> None:
+def test_pipelined_requests_get_their_responses_in_order(broker: BrokerProcess) -> None:
     with WireClient(broker.bootstrap) as client:
         for correlation_id in range(50):
             client.send_frame(struct.pack(">hhih", 18, 0, correlation_id, -1))
@@ -95,7 +95,7 @@ def test_pipelined_requests_are_answered_in_order(broker: BrokerProcess) -> None
     assert answers == list(range(50))
 
 
-def test_one_request_byte_by_byte_is_answered(broker: BrokerProcess) -> None:
+def test_a_request_that_comes_byte_by_byte_gets_its_response(broker: BrokerProcess) -> None:
     with WireClient(broker.bootstrap) as client:
         for byte in frame(struct.pack(">hhih", 18, 0, 7, -1)):
             client.socket.sendall(bytes((byte,)))

@@ -38,7 +38,7 @@ LOADING = 14
 
 
 def settled(client: WireClient, request: Request, version: int) -> Any:
-    """The answer, once the coordinator has loaded the group."""
+    """Returns the response, once the coordinator has loaded the group."""
     deadline = time.monotonic() + 90
     while True:
         answer: Any = client.call(fitted(request, version), version)
@@ -118,7 +118,7 @@ class Worker:
             try:
                 self._consumer.commit(message, asynchronous=False)
             except KafkaException:
-                continue  # it may be processed again, by whoever has the partition then
+                continue  # it may be processed again, by the next owner of the partition
 
     def end(self) -> None:
         self._ends.set()

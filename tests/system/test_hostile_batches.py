@@ -19,7 +19,7 @@ from tests.record_times import recent_ms
 
 
 def peak_mb(pid: int) -> int:
-    """The most memory that a process has had so far."""
+    """Returns the most memory that a process has had so far."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM"):
             return int(line.split()[1]) // 1024

@@ -1,4 +1,4 @@
-"""Rebalance storms (seed 002 §5): 200 members in one group, restarted in waves, settle; and what helps against storms.
+"""Rebalance storms: 200 members in one group, restarted in waves, settle.
 
 The broker counts its rebalances and their length; static membership and cooperative rebalancing show their effect in
 those numbers and in the time that members stand still.

@@ -47,7 +47,7 @@ def test_a_directory_that_cannot_be_read_is_offline_and_the_rest_is_served(
 ) -> None:
     there = stopped_with_something_in_each(config, tmp_path)
     (tmp_path / "two").rename(tmp_path / "away")
-    (tmp_path / "two").symlink_to(tmp_path / "two")  # whoever looks there gets ELOOP
+    (tmp_path / "two").symlink_to(tmp_path / "two")  # a process that opens it gets ELOOP
     with command("server", "--config", config) as running:
         bootstrap = bootstrap_of(running)
         assert "log directory offline" in running.wait_for(f"directory={tmp_path / 'two'}", in_err=True)

@@ -10,7 +10,7 @@ from tests.oracle.require import give_up
 
 
 def on_small_volume(directory: Path, size: str) -> list[str]:
-    """What to put in front of a command so that `directory` is a small volume for it, and for nobody else."""
+    """Returns the prefix of a command for which, and for no other process, `directory` is a small volume."""
     mount = f'mount -t tmpfs -o size={size} tmpfs "{directory}" && exec "$@"'
     for unshare in (["unshare", "--user", "--map-root-user", "--mount"], ["unshare", "--mount"]):
         if "--user" not in unshare and os.geteuid() != 0:

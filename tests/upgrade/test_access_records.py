@@ -79,7 +79,7 @@ def write_everything(admin: WireClient) -> None:
 
 
 def shown(admin: WireClient) -> dict[str, Any]:
-    """What a broker tells of all that."""
+    """Returns the rules, users, quotas and tokens that a broker shows."""
     everything = DescribeAclsRequest(
         resource_type_filter=1,
         resource_name_filter=None,

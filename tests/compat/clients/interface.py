@@ -1,7 +1,7 @@
-"""What the tests ask of a client library, and how they hear of an error.
+"""The operations of a client library that tests use, and the error that they raise.
 
 Every call blocks, is bounded in time, uses the library's own defaults where the call does not say otherwise,
-and raises `Refused` with the code that the broker answered. Consumers assign and seek: there are no groups.
+and raises `Refused` with the error code of the response. Consumers assign and seek: there are no groups.
 """
 
 from __future__ import annotations

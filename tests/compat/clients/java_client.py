@@ -26,7 +26,7 @@ class JavaClient:
         self._worker = worker
 
     def call(self, operation: str, **arguments: Any) -> Any:
-        """The result of one operation of Clients.java. The limit leaves it time to report its own timeout."""
+        """Returns the result of one operation of Clients.java. The limit leaves it time to report its own timeout."""
         question = {
             "operation": operation,
             "bootstrap": self._bootstrap,
@@ -76,7 +76,7 @@ class JavaClient:
     def read_partitions(
         self, topic: str, partitions: Sequence[int], *, count: int
     ) -> dict[int, list[Received]]:
-        """All partitions from their beginning with one consumer, until `count` records came."""
+        """Reads all partitions from their beginning with one consumer, and returns the first `count` records."""
         read = self.call(
             "read_partitions",
             topic=topic,

@@ -1,1 +1,1 @@
-"""Consumers of every client library as members of groups: programs told by JSON lines whom to start and stop."""
+"""Consumers of every client library as members of groups: programs that start and stop members by JSON lines."""

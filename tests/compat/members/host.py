@@ -114,7 +114,7 @@ class Group:
         return found
 
     def processed_again(self) -> dict[tuple[int, int], int]:
-        """What was processed more than once although no commit of it was refused."""
+        """Returns the records that were processed more than once although no commit of them was refused."""
         refused = set().union(*(member.journal.refused for member in self.members))
         return {
             place: count for place, count in self.processed().items() if count > 1 and place not in refused
@@ -124,7 +124,7 @@ class Group:
         return [f"{member.name}: {error}" for member in self.members for error in member.journal.errors]
 
     def journals(self) -> str:
-        """All that the members wrote down: who held what when, and what was committed."""
+        """Returns the members' journals as text: assignments and commits in their order."""
         return "\n".join(f"{member.name}:\n{member.path.read_text()}" for member in self.members)
 
     def wait_until_processed(self, expected: dict[int, int]) -> None:

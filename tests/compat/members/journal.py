@@ -1,6 +1,6 @@
-"""What a member did, line by line in a file that survives its end by `kill -9`.
+"""The journal of a member: a line for each step, in a file that survives `kill -9`.
 
-A line is written before the commit of what it tells, so the journals of a group say what was processed at least:
+The line about records is written before their commit, so no processed record is missing in the journals of a group:
 
     r 3 120 129        records of partition 3 with offsets 120 to 129 were processed
     c 3 130            their commit succeeded
@@ -55,7 +55,7 @@ class JournalWriter:
 
 @dataclass(slots=True)
 class Journal:
-    """What one or several members did."""
+    """The journal of one or several members."""
 
     processed: Counter[tuple[int, int]] = field(default_factory=Counter)
     refused: set[tuple[int, int]] = field(default_factory=set)

@@ -1,10 +1,10 @@
-"""Members in Python: `python -m tests.compat.members.python_members`, told by JSON lines on standard input.
+"""Members in Python: `python -m tests.compat.members.python_members`, controlled by JSON lines on standard input.
 
     {"operation": "start", "member", "client", "journal", "settings", "topic"}
     {"operation": "stop", "member"}      the consumer will be closed, as an application does that ends
     {"operation": "ping"}
 
-Each member polls, notes what it got, commits it, and goes on. Whoever wants a crash kills the whole program.
+Each member polls, notes what it got, commits it, and goes on. A test that needs a crash kills the whole program.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What happens to a group while its topic is written and read; the same for every kind of client.
+"""Scenarios of a group while its topic is written and read, the same for every kind of client.
 
-Stories of several groups run beside each other, because most of their time is waiting.
+Scenarios of several groups run at the same time, because they mostly wait.
 """
 
 from __future__ import annotations

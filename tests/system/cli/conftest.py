@@ -18,7 +18,7 @@ from strandline.testing import running_broker
 
 
 class Ran(NamedTuple):
-    """What a command did."""
+    """The exit code and output of a command."""
 
     code: int
     out: str

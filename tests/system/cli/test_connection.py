@@ -1,4 +1,4 @@
-"""Where commands find their cluster, and what they say if there is none."""
+"""Commands find their cluster by options, contexts and the environment, and say so if there is none."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from strandline.testing.clusters import wait_until
 
 @contextmanager
 def up(data: Path, *options: str) -> Iterator[tuple[str, str]]:
-    """The bootstrap address and the URL for faults of an `up`."""
+    """Runs `up`, and yields its bootstrap address and its URL for faults."""
     command = [sys.executable, "-m", "strandline.cli.main", "up", "--port", "0", "--no-registry"]
     process = subprocess.Popen(
         [*command, "--data", str(data), *options],

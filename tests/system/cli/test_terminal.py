@@ -55,7 +55,7 @@ class Terminal:
         os.write(self._own, text.encode())
 
     def end(self) -> int:
-        """The exit code, once everything was shown."""
+        """Waits for the end of the output, and returns the exit code."""
         while self._read():
             pass
         code = self.process.wait(WAIT_S)
@@ -171,7 +171,7 @@ ALIASES = {
 
 
 def completed(shell: str, *line: str) -> list[str]:
-    """The words that a shell shows for a line whose last word is unfinished."""
+    """Returns the words that a shell shows for a line whose last word is unfinished."""
     program = {"zsh": ZSH, "fish": FISH}.get(shell)
     script = subprocess.run(
         [sys.executable, "-m", "strandline", "completion", shell],

@@ -77,7 +77,7 @@ def test_internal_topics_are_refused_without_a_flag_of_their_own(run: Run, json_
     assert run("topics", "delete", "__*", "--yes").code == 4, "a pattern never means internal topics"
 
 
-def test_an_unknown_topic_is_answered_with_the_nearest_name(run: Run, json_of: Json) -> None:
+def test_the_error_about_an_unknown_topic_has_the_nearest_name(run: Run, json_of: Json) -> None:
     json_of("topics", "create", "payments")
     for command in (
         ["topics", "describe", "paymants"],

@@ -1,4 +1,4 @@
-"""The tour of docs/guides/command-line.md: its commands are run, and its output compared or written anew.
+"""The tour of docs/guides/command-line.md: its commands are run, and its output is compared or written again.
 
 `python -m tests.system.cli.tour` writes the output of today's commands into the page.
 """
@@ -20,7 +20,7 @@ BLOCK = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 
 
 def blocks(text: str) -> Iterator[list[tuple[str, str]]]:
-    """The commands of each block with the output that the page shows."""
+    """Returns the commands of each block with the output that the page shows."""
     for block in BLOCK.findall(text):
         parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
         yield list(zip(parts[1::2], parts[2::2], strict=True))
@@ -31,7 +31,7 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def run_all(lines: list[str]) -> list[str]:
-    """The output of the commands, run one after another by a shell against one new broker."""
+    """Runs the commands one after another in a shell against a new broker, and returns their output."""
     with running_broker() as broker, tempfile.TemporaryDirectory() as home:
         environment = {
             **os.environ,

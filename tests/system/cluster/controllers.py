@@ -47,7 +47,7 @@ class Controllers:
         return ClusterNode(node_id, self.home / f"node-{node_id}", own)
 
     def config(self, node_id: int, changes: Mapping[str, str] | None = None) -> Path:
-        """The node's server.properties, as Java's tools want it too."""
+        """Returns the node's server.properties, in a form that Java's tools accept too."""
         path = self.home / f"given-{node_id}.properties"
         settings = self.nodes[node_id].settings | dict(changes or {})
         lines = [f"{key}={value}\n" for key, value in settings.items() if value]
@@ -79,7 +79,7 @@ class Controllers:
         return parse_uuid(checkpoints.parse_properties(meta)["directory.id"])
 
     def ask(self, request: Any, version: int) -> Any:
-        """Of the broker, which passes it on to whoever leads."""
+        """Sends the request to the broker, which forwards it to the active controller."""
         with WireClient(self.broker.bootstrap) as client:
             return client.call(request, version)
 
@@ -93,7 +93,7 @@ class Controllers:
         return self._described().topics[0].partitions[0]
 
     def recorded_ports(self) -> dict[int, int]:
-        """Where each voter is, as the set of voters has it."""
+        """Returns the address of each voter, by the set of voters."""
         return {node.node_id: node.listeners[0].port for node in self._described().nodes}
 
     def voters(self) -> list[int]:

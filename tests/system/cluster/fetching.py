@@ -1,4 +1,4 @@
-"""How long a follower's or consumer's fetch may wait."""
+"""The longest wait of a follower's or consumer's fetch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the tests of a cluster do and look at: topics, exact writes, a load that keeps books, every node's own view."""
+"""The steps and checks of tests with a cluster: topics, single writes, a load that records results, each node's
+view."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def anyone(cluster: Cluster) -> ClusterNode:
 
 
 def told(cluster: Cluster, text: str) -> int:
-    """How often the nodes have said so in their logs."""
+    """Returns the number of lines with this text in the logs of the nodes."""
     return sum(node.log_text.count(text) for node in cluster.nodes)
 
 
@@ -165,7 +166,7 @@ def write(
 
 
 def end_offset(node: ClusterNode, topic: str, partition: int = 0) -> int:
-    """The high watermark as the leader tells consumers."""
+    """Returns the high watermark that consumers get from the leader."""
     asked = ListOffsetsPartition(partition_index=partition, timestamp=-1)
     request = ListOffsetsRequest(
         replica_id=-1, topics=(ListOffsetsTopic(name=topic, partitions=(asked,)),), isolation_level=0
@@ -324,7 +325,7 @@ def paused(*nodes: ClusterNode) -> Iterator[None]:
 
 
 def heal(cluster: Cluster) -> None:
-    """Starts whoever is not running, so that the next story begins with a whole cluster."""
+    """Starts the nodes that do not run, so that the next test begins with a whole cluster."""
     for node in cluster.nodes:
         if node.is_running:
             os.kill(node.pid, signal.SIGCONT)
@@ -357,6 +358,6 @@ def format_as(cluster_id: str, node: ClusterNode) -> None:
 
 
 def brokers(cluster: Cluster) -> dict[int, str]:
-    """Who is in the cluster, and where, as clients are told."""
+    """Returns the brokers and their addresses, as clients see them."""
     answer = ask(anyone(cluster), MetadataRequest(topics=()), 12)
     return {broker.node_id: f"{broker.host}:{broker.port}" for broker in answer.brokers}

@@ -1,4 +1,4 @@
-"""What a cluster refuses, with the reason, and without changing anything."""
+"""A cluster refuses bad requests with the reason, and changes nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.system.cluster.story import create, shown, write
 
 
 def stranger(cluster: Cluster, tmp_path: Path, node_id: int, cluster_id: str) -> ClusterNode:
-    """A broker of its own, on a new disk, that wants to join."""
+    """Makes a new broker that asks to join."""
     own = dict(cluster.node(1).settings)
     port = free_ports(1)[0]
     own |= {

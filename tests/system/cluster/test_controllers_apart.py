@@ -1,4 +1,4 @@
-"""Two of three brokers die (seed 003 scenario 2), with controllers of their own and with combined roles.
+"""Two of three brokers die, with controllers of their own and with combined roles.
 
 With controllers apart the quorum lives on: the survivor leads everything, reads go on, writes are refused. With
 combined roles two nodes are also two of three voters: nobody can be elected, what the dead led has no leader until
@@ -34,7 +34,7 @@ UNCLEAN = {"unclean.leader.election.enable": "true"}
 
 
 def committed(follower: ClusterNode, topic: str) -> int:
-    """The high watermark as a follower knows it: consumers may read from it."""
+    """Returns the high watermark that a follower knows, up to which consumers may read from it."""
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
     request = FetchRequest(
         max_wait_ms=0, min_bytes=0, session_epoch=-1, topics=(FetchTopic(topic=topic, partitions=(wanted,)),)
@@ -76,7 +76,7 @@ def test_two_of_three_brokers_killed_reads_go_on_and_writes_are_refused(cluster:
 
 
 def test_writes_are_refused_visibly_when_the_set_shrinks_below_the_minimum(cluster: Cluster) -> None:
-    """What is under way then is in the log and may yet be committed: it ends with its timeout, as in Kafka."""
+    """Writes in flight are in the log already and may be committed later: they end with a timeout, as in Kafka."""
     create(cluster, "shrinks", [[1, 2, 3]], {"min.insync.replicas": "3"})
     with loaded(cluster, "shrinks", retries=0, **{"enable.idempotence": False}) as load:
         cluster.node(3).kill()
@@ -92,7 +92,7 @@ def test_writes_are_refused_visibly_when_the_set_shrinks_below_the_minimum(clust
 
 
 def test_unclean_election_only_where_it_is_allowed(cluster: Cluster) -> None:
-    """Seed 003's mechanics: the last in sync dies, and a replica that missed committed records is what is left."""
+    """The last replica in sync dies, and a replica that missed committed records is what is left."""
     create(cluster, "strict", [[1, 2]], {"min.insync.replicas": "1"})
     create(cluster, "loose", [[1, 2]], {"min.insync.replicas": "1", **UNCLEAN})
     for topic in ("strict", "loose"):

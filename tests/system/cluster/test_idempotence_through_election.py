@@ -1,4 +1,4 @@
-"""Seed 004's table, step by step on real processes: a producer retries a batch after the leader has died.
+"""A producer retries a batch after the leader has died, step by step on real processes.
 
 | step | what happens                                                                        |
 | 1    | broker A leads; the producer sends sequences 100 to 109                             |
@@ -61,7 +61,7 @@ def values_in(cluster: Cluster, topic: str) -> list[str]:
     return [value for _, value in read(cluster.bootstrap, topic)]
 
 
-def test_a_batch_that_survived_is_answered_with_the_offset_that_the_old_leader_gave(cluster: Cluster) -> None:
+def test_a_batch_that_survived_gets_the_offset_of_the_old_leader_again(cluster: Cluster) -> None:
     create(cluster, "survived", configs={"min.insync.replicas": "2"})
     sender = producer(cluster, "survived")
     a, b = cluster.node(1), cluster.node(2)
@@ -100,7 +100,7 @@ def test_a_batch_that_only_the_old_leader_had_is_appended_once(cluster: Cluster)
 
 
 def test_a_producer_that_begins_again_shuts_out_its_late_batches(cluster: Cluster) -> None:
-    """Seed 004 section 7: the epoch of the session, through an election too."""
+    """The epoch of the producer's session is the same after an election."""
     create(cluster, "sessions", configs={"min.insync.replicas": "2"})
     old = producer(cluster, "sessions")
     new = Idempotent(old.topic, old.producer_id, old.epoch + 1)

@@ -1,4 +1,4 @@
-"""Seed 000's timeline and seed 003's scenarios 1, 3 and 4: the leader dies, falls silent, or leaves cleanly."""
+"""The leader dies, falls silent, or leaves cleanly."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUORUM_SECONDS_MAX = 10.0 + SLACK_S
 
 @pytest.mark.parametrize("victim", ["leader", "leader and active controller"])
 def test_leader_killed_under_load_loses_nothing_acknowledged(cluster: Cluster, victim: str) -> None:
-    """Seed 003 scenario 1: RF=3, min ISR 2, acks=all. The next replica in order leads; the old one comes back."""
+    """With RF=3, min ISR 2, acks=all the next replica in order leads, and the old one comes back."""
     topic = victim.replace(" ", "-")
     controller = story.active_controller(cluster)
     first = controller if "controller" in victim else next(n for n in (1, 2, 3) if n != controller)
@@ -65,7 +65,7 @@ def test_leader_killed_under_load_without_retries_the_rest_fails_visibly(cluster
 
 
 def test_tail_that_only_the_leader_had_is_gone_and_its_offsets_are_used_again(cluster: Cluster) -> None:
-    """Seed 000's baseline and seed 003 scenario 3: 1000 records are everywhere, five more on the leader alone."""
+    """1000 records are on every replica, and five more on the leader alone."""
     create(cluster, "tail", configs={"min.insync.replicas": "2"})
     leader, heir, third = (cluster.node(n) for n in (1, 2, 3))
     assert write(leader, "tail", [f"r{n}" for n in range(1000)]) == (NONE, 0)
@@ -98,7 +98,7 @@ def test_tail_that_only_the_leader_had_is_gone_and_its_offsets_are_used_again(cl
 def test_silent_leader_costs_the_session_timeout_and_loses_nothing(cluster: Cluster, victim: str) -> None:
     """A stopped machine keeps its connections: nobody may take it for dead before its session ends.
 
-    If it was the active controller too, the quorum notices first, and the new controller begins all sessions anew.
+    If it was the active controller too, the quorum notices first, and the new controller begins all sessions again.
     """
     controller = story.active_controller(cluster)
     is_controller = "controller" in victim
@@ -124,7 +124,7 @@ def test_silent_leader_costs_the_session_timeout_and_loses_nothing(cluster: Clus
 
 
 def test_rolling_restart_under_load_fails_no_send(cluster: Cluster) -> None:
-    """Seed 003 scenario 4: each in turn, cleanly, the next when nothing is under-replicated."""
+    """Each node restarts in turn, cleanly, when nothing is under-replicated."""
     create(cluster, "rolling")
     with loaded(cluster, "rolling") as load:
         for node in cluster.nodes:
@@ -140,7 +140,7 @@ def test_rolling_restart_under_load_fails_no_send(cluster: Cluster) -> None:
 
 
 def test_whole_cluster_stopped_and_started_is_in_sync_again(cluster: Cluster) -> None:
-    """Seed 003 scenario 4. Some led for a moment while the others left, and wrote nothing: they rejoin all the same."""
+    """Some replicas led for a moment while the others left, and wrote nothing: they rejoin all the same."""
     orders = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
     create(cluster, "restarted", orders)
     for partition, order in enumerate(orders):

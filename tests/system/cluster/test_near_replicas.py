@@ -1,4 +1,4 @@
-"""Observers (seed 003) and reading from the nearest replica (KIP-392), with librdkafka and Java."""
+"""Observers and reading from the nearest replica (KIP-392), with librdkafka and Java."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDS = [f"r{n}" for n in range(20)]
 
 
 def bytes_out(cluster: Cluster, node: int, topic: str, rack: str, offset: int = 0) -> tuple[int, int, int]:
-    """What one consumer fetch at a node brings: error, preferred replica, size of the records."""
+    """Returns the parts of one consumer fetch at a node: error, preferred replica, size of the records."""
     with story.WireClient(cluster.node(node).bootstrap) as client:
         named = client.call(MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 12)
         topic_id = named.topics[0].topic_id  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What keeps a node busy in many ways at once. Each load runs in a thread of its own until it is told to stop."""
+"""Loads that keep a node busy in many ways at once. Each runs in a thread of its own until it is stopped."""
 
 from __future__ import annotations
 

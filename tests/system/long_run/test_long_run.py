@@ -115,5 +115,5 @@ def test_nothing_grows_under_mixed_load(tmp_path: Path) -> None:
 
 
 def is_back(now: Sample, before: Sample) -> bool:
-    """Whether what the connections took was given back. The logs of the loads' own topics stay open."""
+    """Returns True if all resources of the connections are free. The logs of the loads' own topics stay open."""
     return all(now[what] <= before[what] + LEFT_MAX for what in ("descriptors", "tasks", "timers"))

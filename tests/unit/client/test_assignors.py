@@ -1,4 +1,4 @@
-"""Assignors of classic groups: the seeds' worked examples, Java's rules, and what must always hold."""
+"""Assignors of classic groups: worked examples, Java's rules, and what must always hold."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def after(
     ]
 
 
-# The worked examples of seed 002, section 5: six partitions, three members
+# Worked examples: six partitions, three members
 
 
 def test_range_gives_each_member_two_neighbours() -> None:

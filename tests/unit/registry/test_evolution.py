@@ -1,4 +1,4 @@
-"""The seeds' table of schema changes, and its like for the other formats, in all seven modes with Confluent's verdicts.
+"""A table of schema changes for each format, in all seven modes of compatibility, with Confluent's verdicts.
 
 Each row says for a change whether the new schema reads old data (B), and whether old readers read new data (F). From
 these follow the verdicts of all levels on a single step.

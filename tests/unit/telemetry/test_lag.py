@@ -1,4 +1,4 @@
-"""The status of groups by Burrow's rules, with the thresholds of the seeds."""
+"""The status of groups by Burrow's rules, with the default thresholds."""
 
 from __future__ import annotations
 
