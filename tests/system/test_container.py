@@ -149,7 +149,7 @@ def test_the_command_of_the_image_is_one_that_the_command_line_knows() -> None:
     assert (options.host, options.advertise) == ("0.0.0.0", "localhost")
 
 
-def test_what_the_image_copies_is_not_ignored() -> None:
+def test_files_that_the_image_copies_are_not_ignored() -> None:
     text = (FOLDER / "Containerfile").read_text()
     copied = {
         source
