@@ -84,7 +84,7 @@ soak: $(VENV)/.dev
 		tests/spark/test_exactly_once_kills.py tests/spark/test_audit_soak.py tests/spark/test_demo.py \
 		tests/spark/test_pipeline_lakes.py tests/spark/test_worker_killed.py tests/spark/test_session.py \
 		tests/spark/test_every_version.py tests/spark/test_other_versions.py tests/spark/test_secured.py \
-		tests/spark/test_exactly_once_example.py
+		tests/spark/test_exactly_once_example.py tests/spark/test_first_pipeline.py
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.oracle.fetch
