@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
+from collections.abc import Iterable
 
 from confluent_kafka import Message, TopicPartition
 from confluent_kafka.admin import OffsetSpec
@@ -40,33 +42,38 @@ def test_records_arrive_with_everything_that_they_have(two: Scene) -> None:
     assert mirror.stop() == 0
 
 
-def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
-    two.create_topic("east", "killed", 3)
+def kill_in_a_loop(
+    two: Scene, topic: str, instances: list[str], pauses: Iterable[float], records_max: int
+) -> None:
+    """Kills mirrors in turns while records are written, and compares both ends afterwards."""
+    two.create_topic("east", topic, 3)
     config = two.config(
         {
             "east->west.enabled": "true",
-            "east->west.topics": "killed",
+            "east->west.topics": topic,
             "strandline.transaction.bytes": "2000",
             "strandline.journal.records": "20",
         }
     )
-    mirror = two.mirror(config)
+    mirrors = [two.mirror(config, instance=each) for each in instances]
     written: list[str] = []
     stopping = threading.Event()
 
     def write() -> None:
-        while not stopping.is_set() and len(written) < 6_000:
+        while not stopping.is_set() and len(written) < records_max:
             values = [f"v{len(written) + n}" for n in range(200)]
-            two.produce("east", "killed", values)
+            two.produce("east", topic, values)
             written.extend(values)
             time.sleep(0.05)
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        mirror.start()
-        wait_until(lambda: bool(two.read_all("west", "east.killed")), 30)
-        for pause in (0.3, 1.1, 0.5, 1.7, 0.9, 1.3):
+        for mirror in mirrors:
+            mirror.start()
+        wait_until(lambda: bool(two.read_all("west", f"east.{topic}")), 60)
+        for number, pause in enumerate(pauses):
+            mirror = mirrors[number % len(mirrors)]
             mirror.kill()
             mirror.start()
             time.sleep(pause)
@@ -74,17 +81,27 @@ def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
         stopping.set()
         writer.join()
 
-    copied = two.read("west", "east.killed", len(written))
+    copied = two.read("west", f"east.{topic}", len(written), seconds=120)
     assert sorted(values_of(copied)) == sorted(written)
-    assert in_order(copied) == in_order(two.read("east", "killed", len(written)))
+    assert in_order(copied) == in_order(two.read("east", topic, len(written)))
     # The journal was cut meanwhile, and what is left of it has the place of every copy.
     wait_until(lambda: beginning(two, "west", JOURNAL) > 0, 60, "the journal was not cut")
     verified = two.command("verify", "--config", str(config), "--contents")
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    assert "killed-0: 0 records have not arrived" in verified.stdout
+    assert f"{topic}-0: 0 records have not arrived" in verified.stdout
+
+
+def test_mirror_killed_in_a_loop_copies_each_record_once(two: Scene) -> None:
+    kill_in_a_loop(two, "killed", ["one"], (0.3, 1.1, 0.5, 1.7, 0.9, 1.3), 6_000)
 
 
 @in_soak
+def test_two_mirrors_killed_in_a_long_loop_copy_each_record_once(two: Scene) -> None:
+    chance = random.Random(34)
+    pauses = [chance.uniform(0.1, 3.0) for _ in range(60)]
+    kill_in_a_loop(two, "killed-long", ["one", "two"], pauses, 100_000)
+
+
 def test_two_processes_share_the_work_and_one_takes_over(two: Scene) -> None:
     two.create_topic("east", "shared", 6)
     config = two.config({"east->west.enabled": "true", "east->west.topics": "shared"})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from strandline.testing.clusters import wait_until
 from strandline.testing.process import BrokerProcess, running_broker
 from tests.mirror.scene import Scene, scene, values_of
 
@@ -71,6 +73,20 @@ def test_aggregation_into_topics_of_their_own_and_into_one(three: Scene) -> None
     for alias in ("east", "west"):
         assert values_of(three.read("north", f"{alias}.sales", 1)) == [f"sale of {alias}"]
     assert sorted(values_of(three.read("north", "totals", 2))) == ["total of east", "total of west"]
+    # Each flow tells that another one writes to its copy.
+    three.produce("east", "totals", ["more of east"])
+    three.read("north", "totals", 3)
+    three.produce("west", "totals", ["more of west"])
+    three.read("north", "totals", 4)
+    kinds = {"foreign-records", "target-not-empty"}
+
+    def is_told(flow: str) -> bool:
+        file = str(three.directory / "one-topic.properties")
+        status = three.command("status", "--config", file, "--flow", flow, "--json")
+        assert status.returncode == 0, status.stderr
+        return bool(kinds & {each["kind"] for each in json.loads(status.stdout)["events"]})
+
+    wait_until(lambda: is_told("east->north") and is_told("west->north"), 60, "a flow tells nothing")
 
 
 def test_chain_passes_on_and_names_the_way(three: Scene) -> None:

@@ -15,13 +15,16 @@ from strandline.client.admin.admin import Admin
 from strandline.client.admin.groups import CommittedOffset
 from strandline.client.consumer.consumer import Consumer
 from strandline.mirror.checkpoints.group_offsets import MirroredGroups
+from strandline.mirror.config.settings import MirrorConfigError
 from strandline.mirror.operations import failover
 from strandline.mirror.operations.control import MirrorControl
+from strandline.mirror.operations.failback import plan_failback
+from strandline.mirror.operations.verify import verify
 from strandline.mirror.reports import Reports
 from strandline.sim.client_world import client_world
 from strandline.sim.world import World
 from tests.sim.mirror_cases import SECONDS_MAX, Story, copied, create_topic, find_mutant, journal_of, write
-from tests.sim.mirrored_clusters import Clusters
+from tests.sim.mirrored_clusters import PARTITIONS, Clusters
 from tests.sim.seeds import seeds
 
 SYNCED = {
@@ -191,7 +194,16 @@ async def topic_is_deleted(world: World) -> None:
             await admin.delete_topics(["t"])
         await asyncio.sleep(20)
         assert len(await copied(clusters, "east.t", len(VALUES))) == len(VALUES)
-        journal = await journal_of(clusters, "east->west")
+        operator = client_world(world, "operator")
+        async with MirrorControl(clusters.settings.flow("east->west"), operator) as control:
+            status = await control.status()
+            assert status.source_error is None, "the source can be reached"
+            assert [each.source_end for each in status.partitions] == [None] * PARTITIONS
+            assert [each.is_gone for each in await verify(control, with_contents=True)] == [True] * PARTITIONS
+            await failover.fail_over(control, dry_run=False)
+            with pytest.raises(MirrorConfigError, match="east has no topic t: failback completes"):
+                await plan_failback(control)
+            journal = await control.journal()
         assert "topic-deleted" in {each.kind for each in journal.events}, "a deleted topic is not told"
     finally:
         await clusters.kill_mirrors()

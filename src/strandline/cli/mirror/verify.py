@@ -28,6 +28,7 @@ SHAPE: Final = {
             "compared": "number",
             "missing_count": "number",
             "different_count": "number",
+            "is_gone": "flag",
             "missing": [_RECORD],
             "different": [_RECORD],
         }
@@ -41,7 +42,8 @@ def add_parser(actions: Any) -> None:
         "verify",
         "which records of the source have not arrived",
         "Lists the records of the source that have not arrived: after a failover those that had not arrived then. With "
-        "--contents every copy is compared with its record. The exit code is 1 if a record is missing or different.",
+        "--contents every copy is compared with its record. The exit code is 1 if a record is missing or different, or "
+        "if the source does not have a topic any more.",
     )
     parser.add_argument("--contents", action="store_true", help="compare every copy with its record")
     add_json(parser, SHAPE)
@@ -60,7 +62,7 @@ def call(options: argparse.Namespace) -> int:
             print(json.dumps({"flow": flow.name, "partitions": [_document(each) for each in findings]}))
         else:
             print("\n".join(line for each in findings for line in _lines(each)))
-        is_whole = not any(each.missing_count or each.different_count for each in findings)
+        is_whole = not any(each.missing_count or each.different_count or each.is_gone for each in findings)
         return DONE if is_whole else FAILED
 
     return run_async(work)
@@ -74,6 +76,7 @@ def _document(found: PartitionFindings) -> dict[str, Any]:
         "compared": found.compared,
         "missing_count": found.missing_count,
         "different_count": found.different_count,
+        "is_gone": found.is_gone,
         "missing": [_record(each) for each in found.missing],
         "different": [_record(each) for each in found.different],
     }
@@ -85,6 +88,8 @@ def _record(record: ConsumerRecord) -> dict[str, Any]:
 
 
 def _lines(found: PartitionFindings) -> list[str]:
+    if found.is_gone:
+        return [f"{found.source}: the source does not have the topic any more; {found.target} keeps its copy"]
     compared = (
         f", {found.compared} copies compared, {found.different_count} different" if found.compared else ""
     )

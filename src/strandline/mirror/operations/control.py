@@ -26,7 +26,8 @@ _API_TIMEOUT_MS: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """How far a partition is copied. `source_end` and `lag` are None while the source cannot be reached."""
+    """How far a partition is copied. `source_end` and `lag` are None while the source cannot be reached, and where it
+    does not have the topic any more."""
 
     source: TopicPartition
     target: TopicPartition
@@ -48,6 +49,11 @@ class FlowStatus:
     members: tuple[MemberDescription, ...]
     partitions: tuple[PartitionStatus, ...]
     source_error: str | None
+
+
+async def topic_names(admin: Admin) -> frozenset[str]:
+    """The topics of a cluster."""
+    return frozenset(each.name for each in await admin.describe_all_topics())
 
 
 class MirrorControl:
@@ -145,7 +151,9 @@ class MirrorControl:
     ) -> tuple[dict[TopicPartition, int], str | None]:
         try:
             async with self.clients.admin(self.flow.source) as admin:
-                found = await admin.list_offsets(dict.fromkeys(sources, LATEST), is_read_committed=True)
+                present = await topic_names(admin)
+                wanted = dict.fromkeys((each for each in sources if each.topic in present), LATEST)
+                found = await admin.list_offsets(wanted, is_read_committed=True)
         except KafkaError as error:
             return {}, str(error)
         return {where: each.offset for where, each in found.items()}, None

@@ -36,7 +36,7 @@ from strandline.mirror.journal.follower import JournalFollower
 from strandline.mirror.journal.offset_map import CopiedRange
 from strandline.mirror.log_reader import records_between
 from strandline.mirror.metrics import FlowMetrics
-from strandline.mirror.operations.control import LATEST, MirrorControl
+from strandline.mirror.operations.control import LATEST, MirrorControl, topic_names
 from strandline.mirror.operations.failover import FailoverProof
 from strandline.mirror.own_topics import create_topic, replication_factor
 from strandline.mirror.reports import Reports
@@ -79,6 +79,7 @@ async def plan_failback(control: MirrorControl) -> list[FailbackPartition]:
         for each in proof.partitions
         if not control.flow.policy.is_heartbeats_topic(each.source_topic)
     ]
+    await _check_topics(control, partitions)
     async with control.clients.reader() as at_source, control.clients.target_reader() as at_target:
         for each in partitions:
             own = [record async for record in records_between(at_source, each.source, each.copied_to)]
@@ -86,6 +87,18 @@ async def plan_failback(control: MirrorControl) -> list[FailbackPartition]:
             own = [record async for record in records_between(at_target, each.target, each.target_end)]
             each.target_own = tuple(own)
     return partitions
+
+
+async def _check_topics(control: MirrorControl, partitions: list[FailbackPartition]) -> None:
+    """Raises if the old source does not have a topic any more: then there is nothing that it could get the rest of."""
+    source, target = control.flow.source.alias, control.flow.target.alias
+    async with control.clients.admin(control.flow.source) as admin:
+        present = await topic_names(admin)
+    if gone := sorted({each.source.topic for each in partitions} - present):
+        raise MirrorConfigError(
+            f"{source} has no topic {', '.join(gone)}: failback completes the old source's own data. To fill an empty "
+            f"cluster, mirror {target}->{source}"
+        )
 
 
 async def fail_back(control: MirrorControl, partitions: list[FailbackPartition]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from strandline.client.consumer.consumer import Consumer
 from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.mirror.journal.offset_map import OffsetMap
 from strandline.mirror.log_reader import records_between
-from strandline.mirror.operations.control import MirrorControl
+from strandline.mirror.operations.control import MirrorControl, topic_names
 from strandline.mirror.operations.failover import FailoverProof
 
 # How many single records are listed for a partition; the counts are of all.
@@ -32,6 +32,7 @@ class PartitionFindings:
     compared: int = 0
     missing_count: int = 0
     different_count: int = 0
+    is_gone: bool = False  # the source does not have the topic any more: nothing was compared
     missing: tuple[ConsumerRecord, ...] = ()
     different: tuple[ConsumerRecord, ...] = ()
 
@@ -59,16 +60,21 @@ async def verify(control: MirrorControl, *, with_contents: bool) -> list[Partiti
             TopicPartition(each.target_topic, each.partition): each.copied_to for each in proof.partitions
         }
     findings = []
+    async with control.clients.admin(control.flow.source) as admin:
+        present = await topic_names(admin)
     async with control.clients.reader() as at_source, control.clients.target_reader() as at_target:
         for target, offset in sorted(copied_to.items()):
             if control.flow.policy.is_heartbeats_topic(sources[target].topic):
                 continue  # One is always under way.
             found = PartitionFindings(sources[target], target, offset)
+            findings.append(found)
+            if found.source.topic not in present:
+                found.is_gone = True
+                continue
             if with_contents:
                 await _compare(at_source, at_target, found, journal.maps.get(found.source) or OffsetMap())
             async for record in records_between(at_source, found.source, offset):
                 found.add_missing(record)
-            findings.append(found)
     return findings
 
 
