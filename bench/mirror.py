@@ -196,6 +196,9 @@ def page(results: Results) -> str:
         paragraph(
             "Latency is from a record's timestamp until a consumer with read_committed has it. A record waits for the",
             "commit of its transaction, which MirrorMaker 2 does not have: it may repeat records after a crash.",
+            "A transaction is two round trips at the target: the batches, the offsets and the entry of the journal go",
+            "together, then the commit. A record waits for at most one transaction before its own: on the simulator,",
+            "where nobody waits for a processor, the p99 is less than twice the median.",
             "Batches are passed on as they are, where MirrorMaker 2 decompresses, decodes and encodes each record.",
         ),
         paragraph(
