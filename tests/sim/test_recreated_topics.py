@@ -11,13 +11,13 @@ from strandline.client.consumer.record_decoder import ConsumerRecord
 from strandline.client.errors import OffsetOutOfRangeError
 from strandline.sim.client_world import bootstrap, client_world
 from strandline.sim.world import SimulatedNode, World
-from tests.sim.consuming import HERE, consumer, fill, polls, simulated, until, values
+from tests.sim.consuming import HERE, PROTOCOLS, consumer, fill, polls, simulated, until, values
 
 
-async def recreate(world: World) -> None:
+async def recreate(world: World, partitions: int = 1) -> None:
     async with Admin({"bootstrap.servers": bootstrap(world)}, world=client_world(world, "admin")) as admin:
         await admin.delete_topics(["t"])
-        await admin.create_topic("t", partitions=1)
+        await admin.create_topic("t", partitions=partitions)
 
 
 def test_consumer_reads_the_new_topic_from_where_its_reset_policy_says() -> None:
@@ -77,6 +77,27 @@ def test_seek_after_the_topic_was_created_again_is_kept() -> None:
         task = world.start_task(polls(reader, seen))
         await until(lambda: len(seen) == 6)
         assert values(seen[3:]) == [2, 3, 4]
+        task.cancel()
+        await reader.close()
+
+    simulated(scenario)
+
+
+@PROTOCOLS
+def test_offsets_of_the_former_topic_are_not_committed_for_the_new_one(protocol: str) -> None:
+    """Another number of partitions makes the group rebalance, and members commit before they give partitions up."""
+
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        await fill(world, 3)
+        reader = await consumer(world, group_id="g", group_protocol=protocol, allow_auto_create_topics=False)
+        reader.subscribe(["t"])
+        seen: list[ConsumerRecord] = []
+        task = world.start_task(polls(reader, seen))
+        await until(lambda: len(seen) == 3)
+        await recreate(world, partitions=2)
+        await fill(world, 10, partitions=2)
+        await until(lambda: len(seen) == 13)
+        assert sorted(values(seen[3:])) == list(range(10))
         task.cancel()
         await reader.close()
 

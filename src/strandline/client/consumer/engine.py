@@ -64,7 +64,7 @@ class ConsumerEngine:
         self.config = config
         self.subscription = subscription
         self.counters = counters
-        self._consumed = consumed
+        self._positions = consumed
         self.cluster = ClusterClient(
             config,
             world,
@@ -151,6 +151,11 @@ class ConsumerEngine:
         more."""
         await self.commits.commit_before_revocation(self._consumed(), deadline)
 
+    def _consumed(self) -> Offsets:
+        """Returns the positions to commit: none of a deleted topic, for another one of its name may exist by then."""
+        topics = self.cluster.metadata.topics
+        return {where: offset for where, offset in self._positions().items() if where.topic in topics}
+
     # Changes
 
     def subscription_changed(self) -> None:
@@ -187,6 +192,7 @@ class ConsumerEngine:
             return
         if self.subscription.type is SubscriptionType.PATTERN:
             self._match_pattern()
+        self._fetcher.reset_recreated()  # before a rebalance commits positions of the former topic
         if self.membership is not None and self.subscription.is_in_group:
             self.membership.metadata_changed()
         self._fetcher.dispatch()

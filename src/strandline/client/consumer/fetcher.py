@@ -175,6 +175,12 @@ class Fetcher:
             self._pending[node] = loop.create_task(self._fetch(node, fetches))
         self._dispatch_at(soonest, now)
 
+    def reset_recreated(self) -> None:
+        """Resets the positions in topics that were deleted and created again."""
+        for state in self._subscription.partitions.values():
+            if state.status is PositionStatus.FETCHING or state.status is PositionStatus.AWAIT_VALIDATION:
+                self._is_same_topic(state)
+
     async def close(self) -> None:
         self._is_closed = True
         if self._timer is not None:

@@ -268,6 +268,11 @@ class Positions:
             return
         state = pending.state
         is_known = end.end_offset != UNKNOWN_OFFSET and end.leader_epoch != NO_EPOCH
+        if not is_known and self._policy != _NONE:
+            # The leader knows no such epoch: the position is in a log that is gone, such as one of a deleted topic.
+            self._subscription.request_reset(state, None)
+            self._position_found(pending)
+            return
         if is_known and end.end_offset < state.position:
             self._counters.add("truncations-total")
             if self._policy == _NONE:
