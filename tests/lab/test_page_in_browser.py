@@ -49,9 +49,10 @@ CONTRAST = """(selector => {
 })"""
 
 
-@pytest.fixture(scope="module")
-def run() -> Run:
-    return run_simulated(load("unclean-election-8-6-4"))
+# The second moves a partition between five replicas, more than any other scenario has.
+@pytest.fixture(scope="module", params=["unclean-election-8-6-4", "reassigned-while-leaders-die"])
+def run(request: pytest.FixtureRequest) -> Run:
+    return run_simulated(load(request.param))
 
 
 @pytest.fixture(scope="module")
