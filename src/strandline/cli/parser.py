@@ -26,11 +26,26 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         settings.setdefault("formatter_class", Formatter)
         super().__init__(**settings)
+        self._is_inside = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parses as argparse does, but the parser of a command refuses unknown arguments itself: so the message has the
-        options of that command, and not those of `strandline`."""
-        parsed, unknown = super().parse_known_args(args, namespace)
+        """Parses as argparse does, with two differences.
+
+        The parser of a command refuses unknown arguments itself: so the message has the options of that command, and
+        not those of `strandline`. And options may be between positional arguments of which the last ones may be
+        missing, as in `produce TOPIC --whole FILE`: argparse takes FILE as missing there.
+        """
+        if self._is_inside:
+            return super().parse_known_args(args, namespace)
+        positionals = self._get_positional_actions()
+        if len(positionals) > 1 and positionals[-1].nargs == "*":
+            self._is_inside = True  # argparse calls this method again
+            try:
+                parsed, unknown = self.parse_known_intermixed_args(args, namespace)
+            finally:
+                self._is_inside = False
+        else:
+            parsed, unknown = super().parse_known_args(args, namespace)
         if unknown and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown

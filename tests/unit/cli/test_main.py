@@ -32,6 +32,23 @@ def test_without_a_command_there_is_nothing_to_do(capsys: pytest.CaptureFixture[
     assert "COMMAND" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "typed", ["t f g --whole", "t --whole f g", "--whole t f g", "t f --whole g", "t --whole f -k x g"]
+)
+def test_options_may_be_anywhere_between_a_topic_and_files(typed: str) -> None:
+    arguments = ["produce", *typed.split()]
+    options = build_parser(arguments).parse_args(arguments)
+    assert (options.topic, options.file, options.whole) == ("t", ["f", "g"], True)
+
+
+def test_files_of_produce_may_be_missing_and_a_topic_may_not(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["produce", "t", "--whole"]
+    assert build_parser(arguments).parse_args(arguments).file == []
+    with pytest.raises(SystemExit):
+        build_parser(["produce"]).parse_args(["produce", "--whole"])
+    assert "the following arguments are required: TOPIC" in capsys.readouterr().err
+
+
 def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
     options = build_parser(["up"]).parse_args(["up"])
     assert (options.port, options.data, options.ephemeral) == (9092, "./strandline-data", False)
