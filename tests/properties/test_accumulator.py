@@ -1,4 +1,4 @@
-"""The accumulator under any order of appends, sends, answers and passing time: rules 1 to 6 of its module."""
+"""The accumulator under any order of appends, sends, responses and passing time: rules 1 to 6 of its module."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class AccumulatorMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.taken)
     @rule(data=st.data(), how=st.sampled_from(["acknowledge", "retry", "fail", "split"]))
-    def answer(self, data: st.DataObject, how: str) -> None:
+    def response(self, data: st.DataObject, how: str) -> None:
         batch = self.taken.pop(data.draw(st.integers(0, len(self.taken) - 1)))
         if how == "retry":
             self.accumulator.reenqueue(batch, self.now + 1)

@@ -107,7 +107,7 @@ async def everything(client: Client, topic: str, index: int) -> Records:
         found |= {at: value for at, value in read.items() if at >= offset}
         if is_damaged:
             return found
-        assert max(read) >= offset, "an answer with records has one whole batch"
+        assert max(read) >= offset, "a response with records has one whole batch"
         offset = max(read) + 1
 
 

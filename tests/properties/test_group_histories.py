@@ -56,14 +56,14 @@ class Histories(RuleBasedStateMachine):
 
     def client(self, group: str, number: int) -> ClassicClient:
         found = self.clients.setdefault((group, number), ClassicClient())
-        answer = found.joining.answer if found.joining is not None else None
-        if answer is not None:
+        response = found.joining.response if found.joining is not None else None
+        if response is not None:
             found.joining = None
-            if answer.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
-                found.member_id = answer.member_id
-                found.generation = answer.generation_id
-                found.leads = answer.leader == answer.member_id and not answer.skip_assignment
-                found.members = [m.member_id for m in answer.members]
+            if response.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+                found.member_id = response.member_id
+                found.generation = response.generation_id
+                found.leads = response.leader == response.member_id and not response.skip_assignment
+                found.members = [m.member_id for m in response.members]
             else:
                 found.member_id = ""
         return found
@@ -143,17 +143,17 @@ class Histories(RuleBasedStateMachine):
     @rule(group=GROUPS, numbers=st.sets(st.integers(2, 4), min_size=2), topics=TOPICS)
     def consumers_join_together(self, group: str, numbers: set[int], topics: tuple[str, ...]) -> None:
         requests = [consumer_join(group, f"c{n}", subscribed_topic_names=topics) for n in sorted(numbers)]
-        answers = self.machine.join_together(requests)
-        for number, request, answer in zip(sorted(numbers), requests, answers or (), strict=False):
-            self._learn(group, number, request.member_id, answer)
+        responses = self.machine.join_together(requests)
+        for number, request, response in zip(sorted(numbers), requests, responses or (), strict=False):
+            self._learn(group, number, request.member_id, response)
 
-    def _learn(self, group: str, number: int, member_id: str, answer: Any) -> None:
-        if answer.error_code:
+    def _learn(self, group: str, number: int, member_id: str, response: Any) -> None:
+        if response.error_code:
             return
         _, held = self.consumers.get((group, number), (0, {}))
-        if answer.assignment is not None:
-            held = {t.topic_id: t.partitions for t in answer.assignment.topic_partitions}
-        self.consumers[group, number] = (answer.member_epoch, held)
+        if response.assignment is not None:
+            held = {t.topic_id: t.partitions for t in response.assignment.topic_partitions}
+        self.consumers[group, number] = (response.member_epoch, held)
 
     @rule(
         group=GROUPS, number=CLIENTS, says=st.sampled_from(("nothing", "what it holds")), again=st.booleans()

@@ -21,21 +21,21 @@ class Classic:
         self.generation = -1
 
     def send_join(self, name: str, **fields: Any) -> Token:
-        """A member joins, with the id it has or gets; the token has its answer when the group is complete."""
+        """A member joins, with the id it has or gets; the token has its response when the group is complete."""
         request = join(self.group, self.ids.get(name, ""), **fields)
         token = self.machine.send(request, client=name)
-        if token.answer is not None and token.answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-            self.ids[name] = token.answer.member_id
+        if token.response is not None and token.response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            self.ids[name] = token.response.member_id
             token = self.machine.send(join(self.group, self.ids[name], **fields), client=name)
         self.machine.pass_time(0)  # the initial delay of a new group, which is none
         return token
 
     def joined(self, name: str, token: Token) -> Any:
-        assert token.answer is not None
-        assert token.answer.error_code == ErrorCode.NONE, token.answer
-        self.ids[name] = token.answer.member_id
-        self.generation = token.answer.generation_id
-        return token.answer
+        assert token.response is not None
+        assert token.response.error_code == ErrorCode.NONE, token.response
+        self.ids[name] = token.response.member_id
+        self.generation = token.response.generation_id
+        return token.response
 
     def form(self, *names: str, **fields: Any) -> None:
         """All join and sync; the first leads, and each gets the partition of its number."""
@@ -90,14 +90,14 @@ class Consumers:
     def leave(self, name: str, epoch: int = -1, **fields: Any) -> Any:
         return self.machine.ask(consumer_heartbeat(self.group, name, epoch, **fields))
 
-    def _learn(self, name: str, answer: Any) -> Any:
-        if answer.error_code == ErrorCode.NONE:
-            self.epochs[name] = answer.member_epoch
+    def _learn(self, name: str, response: Any) -> Any:
+        if response.error_code == ErrorCode.NONE:
+            self.epochs[name] = response.member_epoch
             self.held.setdefault(name, set())
-            if answer.assignment is not None:
-                found = {t.topic_id: t.partitions for t in answer.assignment.topic_partitions}
+            if response.assignment is not None:
+                found = {t.topic_id: t.partitions for t in response.assignment.topic_partitions}
                 self.held[name] = set(found.get(ORDERS, ()))
-        return answer
+        return response
 
     def settle(self, rounds: int = 6) -> None:
         for _ in range(rounds):

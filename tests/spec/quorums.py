@@ -99,7 +99,7 @@ class Node:
             m.VoteRequested(candidate=key(candidate), epoch=epoch, last=last, is_pre_vote=pre, token=object())
         )
 
-    def answered(
+    def responded(
         self, voter: int, *, granted: bool, pre: bool, epoch: int | None = None, leader: int = -1
     ) -> list[Effect]:
         known = self.core.epoch
@@ -123,7 +123,7 @@ class Node:
     def brought(
         self, leader: int, epoch: int, high_watermark: int = 0, *, offset: int | None = None, **more: Any
     ) -> list[Effect]:
-        """A fetch from the end of its log, or from another offset, is answered."""
+        """Brings a leader's response to a fetch from the end of this log, or from another offset."""
         return self.step(
             m.FetchResponseReceived(
                 leader_id=leader,
@@ -140,10 +140,10 @@ class Node:
         helpers = others[: len(self.core.voters) // 2 if self.core.is_voter else len(self.core.voters)]
         self.step(m.TimePassed(), after_s=10.0)
         for other in helpers:
-            self.answered(other, granted=True, pre=True)
+            self.responded(other, granted=True, pre=True)
         self.sync()
         for other in helpers:
-            self.answered(other, granted=True, pre=False)
+            self.responded(other, granted=True, pre=False)
         self.sync()
         change = of(self.effects, m.AppendLeaderChange)[-1]
         if change.recorded is None:
@@ -168,7 +168,7 @@ class Node:
         return change.voters
 
     def add(self, node_id: int, *, checked: bool = True) -> list[Effect]:
-        """Asks to add a voter, which answers that it knows kraft.version 1."""
+        """Asks to add a voter, which responds that it knows kraft.version 1."""
         effects = self.step(m.AddVoterRequested(voter=as_voter(node_id), token=f"add {node_id}"))
         if checked and of(effects, m.CheckVoter):
             effects = self.step(m.VoterChecked(key=key(node_id), version_range=(0, 1)))
@@ -206,4 +206,4 @@ def of(effects: Sequence[Effect], kind: type[Any]) -> list[Any]:
 
 
 def is_granted(effects: Sequence[Effect]) -> bool:
-    return any(answer.granted for answer in of(effects, m.RespondToVote))
+    return any(response.granted for response in of(effects, m.RespondToVote))

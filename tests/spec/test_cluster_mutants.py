@@ -30,7 +30,7 @@ Patch = pytest.MonkeyPatch
 Test = Callable[[], None]
 
 
-def votes_are_answered_before_they_are_on_the_device(patch: Patch) -> Test:
+def votes_are_sent_before_they_are_on_the_device(patch: Patch) -> Test:
     original = QuorumState._persist
 
     def persist(self: QuorumState, election: Any, then: list[Effect]) -> list[Effect]:
@@ -235,7 +235,7 @@ MUTANTS = (
     observers_stand,
     new_disks_vote_for_old_ones,
     new_disks_count_for_old_ones,
-    votes_are_answered_before_they_are_on_the_device,
+    votes_are_sent_before_they_are_on_the_device,
     two_votes_in_an_epoch,
     any_log_may_win,
     one_vote_is_a_majority,

@@ -37,7 +37,7 @@ def test_follower_out_of_sync_does_not_hold_back_the_high_watermark() -> None:
 
 
 def test_a_replica_that_is_being_taken_in_holds_the_high_watermark_already() -> None:
-    """KIP-497: until the controller has answered, the maximal set counts."""
+    """KIP-497: until the controller has responded, the maximal set counts."""
     role = leader(in_sync=(1, 2))
     role.appended(10, 2)
     fetched(role, 3, 5)
@@ -57,7 +57,7 @@ def test_a_replica_that_is_being_taken_out_counts_until_that_is_decided() -> Non
 
 
 def test_proposal_outlives_the_late_news_of_the_change_before_it() -> None:
-    """The answer to an AlterPartition is faster than the image, which then tells the same again."""
+    """The response to an AlterPartition is faster than the image, which then tells the same again."""
     role = leader()
     role.appended(10, 2)
     fetched(role, 2, 10)

@@ -19,8 +19,8 @@ from tests.unit.broker.world import Client, World, in_world
 async def end_of(client: Client, epoch: int, *, current: int = -1) -> Any:
     asked = OffsetForLeaderPartition(partition=0, current_leader_epoch=current, leader_epoch=epoch)
     topic = OffsetForLeaderTopic(topic="t", partitions=(asked,))
-    answer = await client.call(OffsetForLeaderEpochRequest(replica_id=-1, topics=(topic,)), 4)
-    return answer.topics[0].partitions[0]
+    response = await client.call(OffsetForLeaderEpochRequest(replica_id=-1, topics=(topic,)), 4)
+    return response.topics[0].partitions[0]
 
 
 async def two_epochs(world: World) -> Client:

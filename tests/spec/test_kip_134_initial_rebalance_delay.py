@@ -24,7 +24,7 @@ def test_the_first_member_waits_for_the_delay_and_no_longer() -> None:
     group = new_group()
     first = group.send_join("a", **TIMES)
     group.machine.pass_time(DELAY_MS - 1)
-    assert first.answer is None
+    assert first.response is None
     group.machine.pass_time(1)
     assert group.joined("a", first).generation_id == 1
 
@@ -47,9 +47,9 @@ def test_each_round_with_someone_new_is_followed_by_another() -> None:
     group.machine.pass_time(DELAY_MS - 1)
     tokens["b"] = group.send_join("b", **TIMES)
     group.machine.pass_time(1)
-    assert tokens["a"].answer is None, "b has come, and more may"
+    assert tokens["a"].response is None, "b has come, and more may"
     group.machine.pass_time(DELAY_MS - 1)
-    assert tokens["a"].answer is None
+    assert tokens["a"].response is None
     group.machine.pass_time(1)
     assert generations(group, tokens) == {1}
 
@@ -64,7 +64,7 @@ def test_it_never_waits_longer_than_the_rebalance_timeout() -> None:
         passed += DELAY_MS - 1
         tokens[name] = group.send_join(name, **TIMES)
     group.machine.pass_time(REBALANCE_MS - passed - 1)
-    assert tokens["a"].answer is None
+    assert tokens["a"].response is None
     group.machine.pass_time(1)
     assert generations(group, tokens) == {1}
 

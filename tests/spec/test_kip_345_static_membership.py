@@ -31,7 +31,7 @@ def test_a_static_member_joins_in_one_step() -> None:
     group = Classic()
     token = group.machine.send(join("g", instance="ia"))
     group.machine.pass_time(0)
-    assert token.answer.error_code == ErrorCode.NONE
+    assert token.response.error_code == ErrorCode.NONE
 
 
 def test_a_restart_within_the_session_changes_nothing_for_anyone() -> None:
@@ -41,9 +41,9 @@ def test_a_restart_within_the_session_changes_nothing_for_anyone() -> None:
     group.machine.pass_time(SESSION_MS - 1000)
     group.heartbeat("a", instance="ia")
     del group.ids["b"]
-    answer = group.joined("b", group.send_join("b", instance="ib"))
-    assert (answer.generation_id, answer.member_id != old_id) == (generation, True)
-    assert group.sync("b", instance="ib").answer.assignment == assignment({"orders": (1,)})
+    response = group.joined("b", group.send_join("b", instance="ib"))
+    assert (response.generation_id, response.member_id != old_id) == (generation, True)
+    assert group.sync("b", instance="ib").response.assignment == assignment({"orders": (1,)})
     assert group.heartbeat("a", instance="ia") == ErrorCode.NONE
     assert group.state == "Stable"
 
@@ -52,17 +52,21 @@ def test_a_leader_that_restarts_is_told_not_to_assign_again() -> None:
     """KIP-814 completes it: from version 9 the leader gets the members and `skip_assignment`."""
     group = static_pair()
     del group.ids["a"]
-    answer = group.joined("a", group.send_join("a", instance="ia"))
-    assert (answer.skip_assignment, len(answer.members), answer.leader == answer.member_id) == (True, 2, True)
+    response = group.joined("a", group.send_join("a", instance="ia"))
+    assert (response.skip_assignment, len(response.members), response.leader == response.member_id) == (
+        True,
+        2,
+        True,
+    )
     assert group.state == "Stable"
 
 
 def test_an_older_leader_that_restarts_does_not_learn_that_it_leads() -> None:
-    """Before version 9 the answer names the old leader's id, so that the client does not assign anew."""
+    """Before version 9 the response names the old leader's id, so that the client does not assign again."""
     group = static_pair()
     old_id = group.ids["a"]
-    answer = group.machine.send(join("g", instance="ia"), 8).answer
-    assert (answer.error_code, answer.leader, answer.members) == (ErrorCode.NONE, old_id, ())
+    response = group.machine.send(join("g", instance="ia"), 8).response
+    assert (response.error_code, response.leader, response.members) == (ErrorCode.NONE, old_id, ())
 
 
 def test_of_two_with_one_instance_id_the_older_is_fenced() -> None:
@@ -73,7 +77,7 @@ def test_of_two_with_one_instance_id_the_older_is_fenced() -> None:
     group.joined("b", group.send_join("b", instance="ib"))
     group.ids["zombie"] = old_id
     assert group.heartbeat("zombie", instance="ib") == ErrorCode.FENCED_INSTANCE_ID
-    assert group.sync("zombie", instance="ib").answer.error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert group.sync("zombie", instance="ib").response.error_code == ErrorCode.FENCED_INSTANCE_ID
     joined = group.machine.ask(join("g", old_id, instance="ib"))
     assert joined.error_code == ErrorCode.FENCED_INSTANCE_ID
     request = commit("g", {0: 1}, member=old_id, instance="ib", generation=group.generation)
@@ -88,10 +92,10 @@ def test_a_process_that_waits_under_the_old_id_is_fenced_at_once() -> None:
     group = static_pair()
     group.send_join("c")  # begins a rebalance
     waiting = group.send_join("b", instance="ib")
-    assert waiting.answer is None
+    assert waiting.response is None
     group.machine.send(join("g", instance="ib"))
-    assert waiting.answer is not None
-    assert waiting.answer.error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert waiting.response is not None
+    assert waiting.response.error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
 def test_a_static_member_that_stays_away_for_its_session_is_removed() -> None:
@@ -117,8 +121,8 @@ def test_a_static_member_is_not_removed_for_missing_a_rebalance() -> None:
 def test_an_administrator_removes_static_members_by_their_instance_ids() -> None:
     """LeaveGroup 3 takes a list of members, each by its instance id."""
     group = static_pair()
-    answer = group.machine.ask(leave("g", ("", "ia"), ("", "ib"), ("", "nobody")))
-    assert [m.error_code for m in answer.members] == [
+    response = group.machine.ask(leave("g", ("", "ia"), ("", "ib"), ("", "nobody")))
+    assert [m.error_code for m in response.members] == [
         ErrorCode.NONE,
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_MEMBER_ID,

@@ -65,8 +65,8 @@ def test_owned_partitions_reach_the_leader_as_they_were_sent() -> None:
     """The broker does not look into the metadata of members; the leader's assignor reads the owned partitions."""
     group = Classic()
     mine = subscription("orders", owned={"orders": (0, 2)})
-    answer = group.joined("a", group.send_join("a", protocols={"cooperative-sticky": mine}))
-    assert [member.metadata for member in answer.members] == [mine]
+    response = group.joined("a", group.send_join("a", protocols={"cooperative-sticky": mine}))
+    assert [member.metadata for member in response.members] == [mine]
 
 
 def test_on_the_way_from_eager_to_cooperative_the_assignor_that_all_support_is_chosen() -> None:
@@ -93,8 +93,8 @@ def test_a_cooperative_only_member_is_not_let_in_beside_an_eager_only_one() -> N
     group = Classic()
     group.form("a", "b", protocols=EAGER)
     refused = group.send_join("c", protocols=COOPERATIVE)
-    assert refused.answer is not None
-    assert refused.answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert refused.response is not None
+    assert refused.response.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert group.heartbeat("a") == ErrorCode.NONE
 
 

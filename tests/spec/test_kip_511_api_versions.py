@@ -16,8 +16,8 @@ async def test_an_unknown_version_gets_a_response_in_version_0(world: World) -> 
     for version in (5, 99, 32767, -1):
         client = world.connect()
         client.give(struct.pack(">ihhih", 10, 18, version, 5, -1))
-        answer = await client.frame()
-        correlation_id, error, count, key, low, high = struct.unpack(">ihihhh", answer)
+        response = await client.frame()
+        correlation_id, error, count, key, low, high = struct.unpack(">ihihhh", response)
         assert (correlation_id, error, count) == (5, ErrorCode.UNSUPPORTED_VERSION, 1)
         assert (key, low, high) == (18, 0, 4)
 
@@ -35,8 +35,8 @@ async def test_the_response_s_header_has_no_tagged_fields_in_any_version(world: 
 @in_world()
 async def test_produce_is_announced_from_0_and_taken_from_3(world: World) -> None:
     client = world.connect()
-    answer = await client.call(ApiVersionsRequest(), 0)
-    produce = next(api for api in answer.api_keys if api.api_key == 0)
+    response = await client.call(ApiVersionsRequest(), 0)
+    produce = next(api for api in response.api_keys if api.api_key == 0)
     assert (produce.min_version, produce.max_version) == (0, 13)
     client.give(struct.pack(">ihhih", 10, 0, 2, 5, -1))
     assert await client.closed()
@@ -72,9 +72,9 @@ def test_names_of_software_follow_a_pattern(
     @in_world()
     async def scenario(world: World) -> None:
         request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
-        answer = await world.connect().call(request, 3)
-        assert (answer.error_code == ErrorCode.NONE) == accepted
+        response = await world.connect().call(request, 3)
+        assert (response.error_code == ErrorCode.NONE) == accepted
         if not accepted:
-            assert answer.error_code == ErrorCode.INVALID_REQUEST
+            assert response.error_code == ErrorCode.INVALID_REQUEST
 
     scenario(tmp_path)

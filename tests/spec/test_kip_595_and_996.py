@@ -53,9 +53,9 @@ def test_595_waiting_fetches_are_refused_when_leadership_ends() -> None:
     voter.lead()
     voter.fetched(2, 1)
     voter.fetched(2, 1)
-    answers = of(voter.step(m.ResignationRequested()), m.RespondToFetch)
-    assert answers
-    assert all(answer.error == "NOT_LEADER_OR_FOLLOWER" for answer in answers)
+    responses = of(voter.step(m.ResignationRequested()), m.RespondToFetch)
+    assert responses
+    assert all(response.error == "NOT_LEADER_OR_FOLLOWER" for response in responses)
 
 
 def test_996_pre_vote_changes_nothing_at_the_voter() -> None:
@@ -82,10 +82,10 @@ def test_996_pre_vote_needs_an_up_to_date_log_too() -> None:
 def test_996_epoch_rises_only_after_a_majority_of_pre_votes() -> None:
     voter = Node(count=5)
     voter.step(m.TimePassed(), after_s=10.0)
-    voter.answered(2, granted=True, pre=True)
+    voter.responded(2, granted=True, pre=True)
     assert isinstance(voter.core.role, Prospective)
     assert voter.core.epoch == 0
-    voter.answered(3, granted=True, pre=True)
+    voter.responded(3, granted=True, pre=True)
     assert isinstance(voter.core.role, Candidate)
     assert voter.core.epoch == 1
 
@@ -96,7 +96,7 @@ def test_996_prospective_that_is_refused_in_favour_of_a_leader_follows_it() -> N
     voter.follow(2, 1)
     voter.step(m.TimePassed(), after_s=SETTINGS.fetch_timeout_s + 0.1)
     assert isinstance(voter.core.role, Prospective)
-    voter.answered(3, granted=False, pre=True, leader=2)
+    voter.responded(3, granted=False, pre=True, leader=2)
     assert isinstance(voter.core.role, Follower)
 
 
@@ -105,7 +105,7 @@ def test_996_pre_vote_of_one_that_only_remembers_the_leader_counts() -> None:
     voter = Node()
     voter.follow(2, 1)
     voter.step(m.TimePassed(), after_s=SETTINGS.fetch_timeout_s + 0.1)
-    voter.answered(3, granted=True, pre=True, leader=2)
+    voter.responded(3, granted=True, pre=True, leader=2)
     assert isinstance(voter.core.role, Candidate)
 
 
@@ -114,7 +114,7 @@ def test_1166_replica_that_does_not_know_the_high_watermark_is_told_at_once() ->
     leader.lead()
     leader.fetched(2, leader.core.log_end)
     assert leader.core.high_watermark == leader.core.log_end
-    for known, is_answered in ((0, True), (leader.core.high_watermark, False)):
+    for known, has_response in ((0, True), (leader.core.high_watermark, False)):
         effects = leader.step(
             m.FetchRequested(
                 replica=key(3),
@@ -125,4 +125,4 @@ def test_1166_replica_that_does_not_know_the_high_watermark_is_told_at_once() ->
                 token=object(),
             )
         )
-        assert bool(of(effects, m.RespondToFetch)) is is_answered
+        assert bool(of(effects, m.RespondToFetch)) is has_response

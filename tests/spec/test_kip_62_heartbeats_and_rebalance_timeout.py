@@ -39,7 +39,7 @@ def test_a_rebalance_waits_for_the_longest_rebalance_timeout_of_all() -> None:
     for _ in range(5):
         group.machine.pass_time(SESSION_MS - 1)
         assert group.heartbeat("slow") == ErrorCode.REBALANCE_IN_PROGRESS
-    assert joining.answer is None
+    assert joining.response is None
     rejoined = group.send_join("slow", **TIMES)
     assert group.joined("quick", joining).generation_id == group.joined("slow", rejoined).generation_id
 
@@ -54,7 +54,7 @@ def test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed_t
     for _ in range(REBALANCE_MS // SESSION_MS):
         assert group.heartbeat("stuck") == ErrorCode.REBALANCE_IN_PROGRESS
         group.machine.pass_time(SESSION_MS - 1)
-    assert joining.answer is None
+    assert joining.response is None
     group.machine.pass_time(REBALANCE_MS // SESSION_MS)
     group.joined("other", joining)
     assert group.members == {group.ids["other"]}
@@ -63,9 +63,9 @@ def test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed_t
 def test_version_0_of_join_group_has_its_session_timeout_for_both() -> None:
     """JoinGroup 1 brought the rebalance timeout; for older clients it is the session timeout."""
     group = Classic()
-    answer = group.machine.send(join("g", session_ms=12_000, rebalance_ms=-1), 0)
+    response = group.machine.send(join("g", session_ms=12_000, rebalance_ms=-1), 0)
     group.machine.pass_time(0)
-    group.joined("old", answer)
+    group.joined("old", response)
     member = group.machine.shard.groups["g"].members[group.ids["old"]]
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (12_000, 12_000)  # type: ignore[union-attr]
 

@@ -28,8 +28,12 @@ def pair() -> Consumers:
 def test_a_member_joins_with_epoch_0_and_gets_the_group_s_epoch() -> None:
     """ "The member joins the group by sending a heartbeat with a member epoch equal to 0"."""
     group = Consumers()
-    answer = group.join("a")
-    assert (answer.error_code, answer.member_epoch, group.held["a"]) == (0, group.record.epoch, {0, 1, 2, 3})
+    response = group.join("a")
+    assert (response.error_code, response.member_epoch, group.held["a"]) == (
+        0,
+        group.record.epoch,
+        {0, 1, 2, 3},
+    )
 
 
 def test_every_change_of_wishes_raises_the_group_s_epoch() -> None:
@@ -137,7 +141,7 @@ def test_an_unknown_member_and_a_wrong_epoch_are_refused() -> None:
 
 
 def test_the_epoch_before_is_accepted_when_its_response_was_lost() -> None:
-    """A member that repeats its last request because the answer was lost is not fenced."""
+    """A member that repeats its last request because the response was lost is not fenced."""
     group = Consumers()
     group.join("a")
     lost = group.epochs["a"]
@@ -277,7 +281,7 @@ def test_the_last_consumer_leaves_and_the_group_is_classic_again() -> None:
     assert classic.state == "PreparingRebalance"
     assert classic.members == {classic.ids["old"]}
     classic.joined("old", classic.send_join("old"))
-    assert classic.sync("old", {"old": b"all"}).answer.assignment == b"all"
+    assert classic.sync("old", {"old": b"all"}).response.assignment == b"all"
 
 
 def test_offsets_stay_over_upgrade_and_downgrade() -> None:
@@ -322,7 +326,7 @@ def test_a_group_may_have_times_of_its_own() -> None:
     assert set(group.record.members) == set()
 
 
-def group_with_lost_answer() -> Consumers:
+def group_with_lost_response() -> Consumers:
     """`a` was told to let go of half its partitions, and has not heard of it."""
     group = Consumers()
     group.join("a", rebalance_timeout_ms=300_000)
@@ -336,8 +340,8 @@ def group_with_lost_answer() -> Consumers:
 
 @pytest.mark.parametrize("report", [False, True])
 def test_an_assignment_that_was_not_reported_is_told_again_after_three_heartbeats(report: bool) -> None:
-    """Its answer was lost, and the client repeats its last report instead of saying all it knows."""
-    group = group_with_lost_answer()
+    """Its response was lost, and the client repeats its last report instead of saying all it knows."""
+    group = group_with_lost_response()
     interval_ms = SETTINGS.consumer_times("c").heartbeat_interval_ms
     for _ in range(2):
         group.machine.pass_time(interval_ms)
@@ -358,23 +362,23 @@ def test_an_assignment_that_was_reported_is_not_told_again() -> None:
 def test_members_that_come_at_the_same_moment_share_one_epoch_and_one_assignment() -> None:
     """ "The group epoch is bumped when a member joins": once for all of them, and nobody gets what another gets."""
     machine = Machine()
-    answers = machine.join_together([consumer_join("c", name) for name in ("a", "b", "d")])
-    assert answers is not None
+    responses = machine.join_together([consumer_join("c", name) for name in ("a", "b", "d")])
+    assert responses is not None
     alone = Machine().ask(consumer_join("c", "a"))
-    assert {answer.member_epoch for answer in answers} == {alone.member_epoch}
-    given = [p for answer in answers for t in answer.assignment.topic_partitions for p in t.partitions]
+    assert {response.member_epoch for response in responses} == {alone.member_epoch}
+    given = [p for response in responses for t in response.assignment.topic_partitions for p in t.partitions]
     assert sorted(given) == [0, 1, 2, 3]
-    assert sorted(len(answer.assignment.topic_partitions) for answer in answers) == [1, 1, 1]
+    assert sorted(len(response.assignment.topic_partitions) for response in responses) == [1, 1, 1]
 
 
 def test_members_that_come_together_wait_for_what_others_hold() -> None:
     group = Consumers()
     group.join("a")
     group.beat("a", report=True)
-    answers = group.machine.join_together([consumer_join("c", name) for name in ("b", "d")])
-    assert answers is not None
-    assert [answer.assignment.topic_partitions for answer in answers] == [(), ()]
-    group.epochs |= {"b": answers[0].member_epoch, "d": answers[1].member_epoch}
+    responses = group.machine.join_together([consumer_join("c", name) for name in ("b", "d")])
+    assert responses is not None
+    assert [response.assignment.topic_partitions for response in responses] == [(), ()]
+    group.epochs |= {"b": responses[0].member_epoch, "d": responses[1].member_epoch}
     group.held |= {"b": set(), "d": set()}
     group.settle()
     assert sorted(len(held) for held in group.held.values()) == [1, 1, 2]

@@ -26,8 +26,8 @@ def with_observer(node: Node, node_id: int) -> Node:
     return node
 
 
-def answers(effects: list[Effect]) -> list[tuple[object, str]]:
-    return [(answer.token, answer.error) for answer in of(effects, m.RespondToVoterChange)]
+def responses(effects: list[Effect]) -> list[tuple[object, str]]:
+    return [(response.token, response.error) for response in of(effects, m.RespondToVoterChange)]
 
 
 def test_853_first_leader_records_the_voters_that_the_quorum_was_formatted_with() -> None:
@@ -50,8 +50,8 @@ def test_853_configured_voters_are_in_no_record_and_do_not_change() -> None:
     node = Node(1, count=1)
     node.lead()
     assert of(node.effects, m.AppendLeaderChange)[-1].recorded is None
-    assert answers(with_observer(node, 2).add(2)) == [("add 2", "UNSUPPORTED_VERSION")]
-    assert answers(node.remove(1)) == [("remove 1", "UNSUPPORTED_VERSION")]
+    assert responses(with_observer(node, 2).add(2)) == [("add 2", "UNSUPPORTED_VERSION")]
+    assert responses(node.remove(1)) == [("remove 1", "UNSUPPORTED_VERSION")]
 
 
 def test_4_1_new_set_counts_from_the_moment_it_is_appended() -> None:
@@ -61,7 +61,7 @@ def test_4_1_new_set_counts_from_the_moment_it_is_appended() -> None:
     assert node.core.voters == (key(1), key(2))
     assert node.core.high_watermark == end, "the leader alone is no majority of two"
     told = node.fetched(2, node.core.log_end)
-    assert answers(told) == [("add 2", "")]
+    assert responses(told) == [("add 2", "")]
     assert node.core.high_watermark == end + 1
 
 
@@ -69,17 +69,17 @@ def test_4_1_removed_voter_does_not_count_for_the_set_without_it() -> None:
     node = leader(1, 2, 3)
     node.recorded(node.remove(3))
     end = node.core.log_end
-    assert answers(node.fetched(3, end)) == []
+    assert responses(node.fetched(3, end)) == []
     assert node.core.high_watermark == end - 1
-    assert answers(node.fetched(2, end)) == [("remove 3", "")]
+    assert responses(node.fetched(2, end)) == [("remove 3", "")]
 
 
 def test_4_1_one_change_at_a_time() -> None:
     node = with_observer(with_observer(leader(1, 2, 3), 4), 5)
     node.step(m.AddVoterRequested(voter=as_voter(4), token="first"))
-    assert answers(node.add(5)) == [("add 5", "REQUEST_TIMED_OUT")], "another is being checked"
+    assert responses(node.add(5)) == [("add 5", "REQUEST_TIMED_OUT")], "another is being checked"
     node.recorded(node.step(m.VoterChecked(key=key(4), version_range=(0, 1))))
-    assert answers(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")], "another is not committed"
+    assert responses(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")], "another is not committed"
     node.commit()
     assert of(node.remove(3), m.AppendVoters)
 
@@ -88,8 +88,8 @@ def test_4_1_set_without_a_response_in_time_still_bars_the_next() -> None:
     node = with_observer(leader(1, 2, 3), 4)
     node.recorded(node.add(4))
     late = node.step(m.TimePassed(), after_s=SETTINGS.request_timeout_s)
-    assert answers(late) == [("add 4", "REQUEST_TIMED_OUT")]
-    assert answers(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")]
+    assert responses(late) == [("add 4", "REQUEST_TIMED_OUT")]
+    assert responses(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")]
 
 
 def test_4_1_no_change_before_the_leader_has_committed_a_record_of_its_epoch() -> None:
@@ -97,8 +97,8 @@ def test_4_1_no_change_before_the_leader_has_committed_a_record_of_its_epoch() -
     node = Node(1, recorded=voter_set(1, 2, 3))
     node.lead()
     with_observer(node, 4)
-    assert answers(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")]
-    assert answers(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")]
+    assert responses(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")]
+    assert responses(node.remove(3)) == [("remove 3", "REQUEST_TIMED_OUT")]
 
 
 def test_4_1_set_goes_with_the_log_that_is_cut_off() -> None:
@@ -112,9 +112,9 @@ def test_4_1_set_goes_with_the_log_that_is_cut_off() -> None:
 
 def test_4_2_1_voter_that_has_not_caught_up_is_not_added() -> None:
     node = leader(1, 2, 3)
-    assert answers(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")], "never heard of"
+    assert responses(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")], "never heard of"
     node.fetched(4, 1)
-    assert answers(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")], "has not reached the end"
+    assert responses(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")], "has not reached the end"
     with_observer(node, 4)
     assert of(node.add(4), m.AppendVoters)
 
@@ -122,7 +122,7 @@ def test_4_2_1_voter_that_has_not_caught_up_is_not_added() -> None:
 def test_4_2_1_voter_that_caught_up_long_ago_is_not_added() -> None:
     node = with_observer(leader(1), 4)
     node.now += 10 * SETTINGS.check_quorum_s
-    assert answers(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")]
+    assert responses(node.add(4)) == [("add 4", "REQUEST_TIMED_OUT")]
 
 
 def test_853_voter_that_does_not_respond_or_knows_no_kraft_version_is_not_added() -> None:
@@ -130,25 +130,25 @@ def test_853_voter_that_does_not_respond_or_knows_no_kraft_version_is_not_added(
         node = with_observer(leader(1), 2)
         node.add(2, checked=False)
         effects = node.step(m.VoterChecked(key=key(2), version_range=told))
-        assert answers(effects) == [("add 2", error)]
+        assert responses(effects) == [("add 2", error)]
         assert node.core.voters == (key(1),)
 
 
 def test_853_known_id_is_not_added_again_and_unknown_voters_are_not_removed() -> None:
     node = leader(1, 2, 3)
-    assert answers(with_observer(node, 2).add(2)) == [("add 2", "DUPLICATE_VOTER")]
-    assert answers(node.remove(4)) == [("remove 4", "VOTER_NOT_FOUND")]
+    assert responses(with_observer(node, 2).add(2)) == [("add 2", "DUPLICATE_VOTER")]
+    assert responses(node.remove(4)) == [("remove 4", "VOTER_NOT_FOUND")]
     other_disk = node.step(m.RemoveVoterRequested(key=OTHER_DISK, token="disk"))
-    assert answers(other_disk) == [("disk", "VOTER_NOT_FOUND")]
-    assert answers(leader(1).remove(1)) == [("remove 1", "VOTER_NOT_FOUND")], "the last one stays"
+    assert responses(other_disk) == [("disk", "VOTER_NOT_FOUND")]
+    assert responses(leader(1).remove(1)) == [("remove 1", "VOTER_NOT_FOUND")], "the last one stays"
     assert not of(node.effects, m.AppendVoters)
 
 
 def test_853_only_the_leader_changes_voters() -> None:
     node = Node(2, recorded=voter_set(1, 2, 3))
     node.follow(leader=1, epoch=1)
-    assert answers(node.add(4)) == [("add 4", "NOT_LEADER_OR_FOLLOWER")]
-    assert answers(node.remove(3)) == [("remove 3", "NOT_LEADER_OR_FOLLOWER")]
+    assert responses(node.add(4)) == [("add 4", "NOT_LEADER_OR_FOLLOWER")]
+    assert responses(node.remove(3)) == [("remove 3", "NOT_LEADER_OR_FOLLOWER")]
 
 
 def test_4_2_2_removed_leader_does_not_count_itself_and_resigns_when_it_is_committed() -> None:
@@ -159,7 +159,7 @@ def test_4_2_2_removed_leader_does_not_count_itself_and_resigns_when_it_is_commi
     assert isinstance(node.core.role, Leader)
     assert node.core.high_watermark == end - 1
     told = node.fetched(3, end)
-    assert answers(told) == [("remove 1", "")]
+    assert responses(told) == [("remove 1", "")]
     assert isinstance(node.core.role, Resigned)
     assert {effect.to for effect in of(told, m.SendEndEpoch)} == {2, 3}
     assert node.step(m.TimePassed(), after_s=10.0) == [], "it does not stand again"
@@ -172,10 +172,10 @@ def test_4_2_2_node_that_is_left_out_may_stand_until_that_is_committed() -> None
     node.step(m.VotersAppended(offset=4, voters=voter_set(2)))
     asked = of(node.step(m.TimePassed(), after_s=10.0), m.SendVote)
     assert [(vote.to, vote.is_pre_vote) for vote in asked] == [(2, True)]
-    node.answered(2, granted=True, pre=True)
+    node.responded(2, granted=True, pre=True)
     node.sync()
     assert not isinstance(node.core.role, Leader), "its own vote does not count"
-    node.answered(2, granted=True, pre=False)
+    node.responded(2, granted=True, pre=False)
     node.sync()
     node.append(1)
     assert isinstance(node.core.role, Leader)
@@ -232,7 +232,7 @@ def test_853_changed_endpoints_are_recorded_and_who_votes_stays_the_same() -> No
     node = leader(1, 2, 3)
     moved = Voter(key=key(2), endpoints=(Endpoint("CONTROLLER", "elsewhere", 1),))
     effects = node.step(m.UpdateVoterRequested(voter=moved, epoch=node.core.epoch, token="update"))
-    assert answers(effects) == [("update", "")]
+    assert responses(effects) == [("update", "")]
     assert node.recorded(effects).by_id(2) == moved
     assert node.core.voters == voter_set(1, 2, 3).keys
     for voter, epoch, error in (
@@ -241,14 +241,14 @@ def test_853_changed_endpoints_are_recorded_and_who_votes_stays_the_same() -> No
         (moved, node.core.epoch + 1, "UNKNOWN_LEADER_EPOCH"),
     ):
         node.commit()
-        assert answers(node.step(m.UpdateVoterRequested(voter=voter, epoch=epoch, token=0))) == [(0, error)]
+        assert responses(node.step(m.UpdateVoterRequested(voter=voter, epoch=epoch, token=0))) == [(0, error)]
 
 
 def test_853_change_of_a_leader_that_is_deposed_gets_not_leader() -> None:
     node = with_observer(leader(1, 2, 3), 4)
     node.recorded(node.add(4))
     effects = node.vote(candidate=2, epoch=node.core.epoch + 1, last=OffsetAndEpoch(9, 9))
-    assert answers(effects) == [("add 4", "NOT_LEADER_OR_FOLLOWER")]
+    assert responses(effects) == [("add 4", "NOT_LEADER_OR_FOLLOWER")]
 
 
 def test_853_check_quorum_counts_the_voters_of_the_latest_set() -> None:
@@ -285,17 +285,17 @@ def test_853_configured_voters_go_into_the_log_when_kraft_version_is_raised() ->
     node = Node(1, configured_by_id=True)
     node.lead()
     early = node.step(m.VersionUpgradeRequested(token="early"))
-    assert answers(early) == [("early", "REQUEST_TIMED_OUT")], "its epoch is not committed"
+    assert responses(early) == [("early", "REQUEST_TIMED_OUT")], "its epoch is not committed"
     node.fetched(2, node.core.log_end)
     unknown = node.step(m.VersionUpgradeRequested(token="unknown"))
-    assert answers(unknown) == [("unknown", "INVALID_UPDATE_VERSION")], "voter 3 has not fetched"
+    assert responses(unknown) == [("unknown", "INVALID_UPDATE_VERSION")], "voter 3 has not fetched"
     node.fetched(3, node.core.log_end)
-    assert answers(node.step(m.VersionUpgradeRequested(token="check", validates_only=True))) == [
+    assert responses(node.step(m.VersionUpgradeRequested(token="check", validates_only=True))) == [
         ("check", "")
     ]
     assert not node.core.history.is_dynamic
     recorded = node.recorded(node.step(m.VersionUpgradeRequested(token="raise")))
     assert recorded.keys == (key(1), key(2), key(3))
-    assert answers(node.fetched(2, node.core.log_end)) == [("raise", "")]
+    assert responses(node.fetched(2, node.core.log_end)) == [("raise", "")]
     assert node.core.history.is_dynamic
     assert of(with_observer(node, 4).add(4), m.AppendVoters)

@@ -35,12 +35,12 @@ class Producer:
         """Until it is no longer told to wait; the error code."""
         await self.client.call(FindCoordinatorRequest(key_type=1, coordinator_keys=(NAME,)), 4)
         request = InitProducerIdRequest(transactional_id=NAME, transaction_timeout_ms=timeout_ms)
-        answer: Any = await self.client.call(request, version)
-        while answer.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
+        response: Any = await self.client.call(request, version)
+        while response.error_code == ErrorCode.CONCURRENT_TRANSACTIONS:
             await asyncio.sleep(0)
-            answer = await self.client.call(request, version)
-        self.producer_id, self.epoch, self.sequence = answer.producer_id, answer.producer_epoch, 0
-        return int(answer.error_code)
+            response = await self.client.call(request, version)
+        self.producer_id, self.epoch, self.sequence = response.producer_id, response.producer_epoch, 0
+        return int(response.error_code)
 
     async def add(self, partition: int = 0) -> int:
         request = AddPartitionsToTxnRequest(
@@ -49,8 +49,8 @@ class Producer:
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=(AddPartitionsToTxnTopic(name="t", partitions=(partition,)),),
         )
-        answer: Any = await self.client.call(request, 3)
-        return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+        response: Any = await self.client.call(request, 3)
+        return int(response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
 
     def request(self, number: int) -> ProduceRequest:
         data = batch(producer_id=self.producer_id, epoch=self.epoch, sequence=self.sequence, first=number)
@@ -82,15 +82,15 @@ class Producer:
         )
 
     async def end(self, committed: bool, version: int = 5) -> int:
-        answer: Any = await self.client.call(self.ending(committed), version)
-        if answer.error_code == ErrorCode.NONE and version >= 5:
-            self.producer_id, self.epoch, self.sequence = answer.producer_id, answer.producer_epoch, 0
-        return int(answer.error_code)
+        response: Any = await self.client.call(self.ending(committed), version)
+        if response.error_code == ErrorCode.NONE and version >= 5:
+            self.producer_id, self.epoch, self.sequence = response.producer_id, response.producer_epoch, 0
+        return int(response.error_code)
 
 
 async def sent(client: Client, request: ProduceRequest, version: int = 12) -> int:
-    answer: Any = await client.call(request, version)
-    return int(answer.responses[0].partition_responses[0].error_code)
+    response: Any = await client.call(request, version)
+    return int(response.responses[0].partition_responses[0].error_code)
 
 
 async def read(client: Client) -> list[int]:
@@ -103,8 +103,8 @@ async def read(client: Client) -> list[int]:
         session_epoch=-1,
         topics=(FetchTopic(topic="t", partitions=(where,)),),
     )
-    answer: Any = await client.call(request, 12)
-    partition = answer.responses[0].partitions[0]
+    response: Any = await client.call(request, 12)
+    partition = response.responses[0].partitions[0]
     left = [(each.first_offset, each.producer_id) for each in partition.aborted_transactions]
     data = bytes(partition.records or b"")
     numbers, aborting = [], set()
@@ -120,8 +120,8 @@ async def read(client: Client) -> list[int]:
 
 
 async def state(client: Client) -> str:
-    answer: Any = await client.call(DescribeTransactionsRequest(transactional_ids=(NAME,)), 0)
-    return str(answer.transaction_states[0].transaction_state)
+    response: Any = await client.call(DescribeTransactionsRequest(transactional_ids=(NAME,)), 0)
+    return str(response.transaction_states[0].transaction_state)
 
 
 async def begun(world: World) -> Producer:
@@ -151,8 +151,8 @@ async def test_a_late_end_or_record_of_the_last_transaction_cannot_enter_the_nex
     assert await producer.end(True) == ErrorCode.NONE
     assert await producer.send(1) == ErrorCode.NONE
     for late in (late_commit, late_abort):
-        answer: Any = await producer.client.call(late, 5)
-        assert answer.error_code == ErrorCode.PRODUCER_FENCED
+        response: Any = await producer.client.call(late, 5)
+        assert response.error_code == ErrorCode.PRODUCER_FENCED
     assert await sent(producer.client, late_record) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert await producer.end(False) == ErrorCode.NONE
     assert await read(producer.client) == [0]
@@ -165,8 +165,8 @@ async def test_an_end_whose_response_was_lost_gets_the_same_epoch_again(world: W
     retry = producer.ending(True)
     assert await producer.end(True) == ErrorCode.NONE
     await asyncio.sleep(0)
-    answer: Any = await producer.client.call(retry, 5)
-    assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, producer.epoch)
+    response: Any = await producer.client.call(retry, 5)
+    assert (response.error_code, response.producer_epoch) == (ErrorCode.NONE, producer.epoch)
     assert await producer.send(1) == ErrorCode.NONE
 
 
@@ -231,8 +231,8 @@ async def test_used_up_epochs_give_another_producer_id(world: World) -> None:
     assert producer.producer_id != first
     assert producer.epoch == 0
     await asyncio.sleep(0)
-    answer: Any = await producer.client.call(retry, 5)
-    assert (answer.error_code, answer.producer_id) == (ErrorCode.NONE, producer.producer_id)
+    response: Any = await producer.client.call(retry, 5)
+    assert (response.error_code, response.producer_id) == (ErrorCode.NONE, producer.producer_id)
     assert await producer.send(2) == ErrorCode.NONE
     assert await producer.end(True) == ErrorCode.NONE
     assert await read(producer.client) == [0, 1, 2]

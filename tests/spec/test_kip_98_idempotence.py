@@ -20,9 +20,9 @@ from tests.unit.broker.world import Client, World, in_world
 
 
 async def new_producer(client: Client) -> int:
-    answer = await client.call(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 4)
-    assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, 0)
-    return int(answer.producer_id)
+    response = await client.call(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 4)
+    assert (response.error_code, response.producer_epoch) == (ErrorCode.NONE, 0)
+    return int(response.producer_id)
 
 
 def sent(producer: int, sequence: int, *, epoch: int = 0, count: int = 1) -> bytes:

@@ -22,8 +22,10 @@ def test_5_1_request_of_a_past_epoch_is_refused() -> None:
     voter = Node(election=Election(7))
     assert not is_granted(voter.vote(2, 6))
     assert voter.core.epoch == 7
-    answer = of(voter.step(m.BeginEpochRequested(leader_id=2, epoch=6, token=object())), m.RespondToEpoch)[0]
-    assert answer.error == "FENCED_LEADER_EPOCH"
+    response = of(voter.step(m.BeginEpochRequested(leader_id=2, epoch=6, token=object())), m.RespondToEpoch)[
+        0
+    ]
+    assert response.error == "FENCED_LEADER_EPOCH"
     assert of(voter.fetched(2, 0, epoch=6), m.RespondToFetch)[0].error == "FENCED_LEADER_EPOCH"
 
 
@@ -33,11 +35,11 @@ def test_5_2_one_vote_in_an_epoch() -> None:
     voter.vote(2, 1)
     assert is_granted(voter.sync())
     assert not is_granted(voter.vote(3, 1))
-    assert is_granted(voter.vote(2, 1)), "the same again, whose answer was lost"
+    assert is_granted(voter.vote(2, 1)), "the same again, whose response was lost"
 
 
 def test_5_2_a_vote_survives_a_restart() -> None:
-    """§5.2 and figure 2: votedFor is updated on stable storage before answering."""
+    """§5.2 and figure 2: votedFor is updated on stable storage before responding."""
     again = Node(election=Election(1, -1, key(2)))
     assert not is_granted(again.vote(3, 1))
 
@@ -53,13 +55,13 @@ def test_5_2_a_repeated_request_gets_its_vote_only_after_that_is_on_the_device()
     voter = Node()
     voter.vote(2, 1)
     assert of(voter.vote(2, 1), m.RespondToVote) == []
-    assert [answer.granted for answer in of(voter.sync(), m.RespondToVote)] == [True, True]
+    assert [response.granted for response in of(voter.sync(), m.RespondToVote)] == [True, True]
 
 
 def test_5_2_candidate_asks_only_after_its_own_vote_is_on_the_device() -> None:
     voter = Node()
     voter.step(m.TimePassed(), after_s=10.0)
-    asked = voter.answered(2, granted=True, pre=True)
+    asked = voter.responded(2, granted=True, pre=True)
     assert isinstance(voter.core.role, Candidate)
     assert [vote for vote in of(asked, m.SendVote) if not vote.is_pre_vote] == []
     assert len(of(voter.sync(), m.SendVote)) == 2
@@ -70,11 +72,11 @@ def test_5_2_majority_wins_and_one_vote_does_not() -> None:
     voter = Node(count=5)
     voter.step(m.TimePassed(), after_s=10.0)
     for other in (2, 3):
-        voter.answered(other, granted=True, pre=True)
+        voter.responded(other, granted=True, pre=True)
     voter.sync()
-    voter.answered(2, granted=True, pre=False)
+    voter.responded(2, granted=True, pre=False)
     assert isinstance(voter.core.role, Candidate)
-    voter.answered(3, granted=True, pre=False)
+    voter.responded(3, granted=True, pre=False)
     assert isinstance(voter.core.role, Leader)
 
 
@@ -82,7 +84,7 @@ def test_5_2_candidate_follows_a_leader_of_its_epoch() -> None:
     """§5.2: if the leader's term is at least as large as the candidate's, the candidate recognizes the leader."""
     voter = Node()
     voter.step(m.TimePassed(), after_s=10.0)
-    voter.answered(2, granted=True, pre=True)
+    voter.responded(2, granted=True, pre=True)
     voter.sync()
     voter.step(m.BeginEpochRequested(leader_id=3, epoch=voter.core.epoch, token=object()))
     role = voter.core.role
@@ -114,8 +116,8 @@ def test_5_2_second_leader_of_an_epoch_is_not_believed() -> None:
             m.BeginEpochRequested(leader_id=3, epoch=voter.core.epoch, token=object()),
             m.LeaderFound(leader_id=3, epoch=voter.core.epoch),
         ):
-            answers = of(voter.step(event), m.RespondToEpoch)
-            assert all(answer.error == "INVALID_REQUEST" for answer in answers)
+            responses = of(voter.step(event), m.RespondToEpoch)
+            assert all(response.error == "INVALID_REQUEST" for response in responses)
             assert voter.core.role is role
 
 
@@ -125,5 +127,5 @@ def test_nobody_votes_for_a_replica_without_an_id() -> None:
     asked = m.VoteRequested(
         candidate=ReplicaKey(-1, bytes(16)), epoch=1, last=OffsetAndEpoch(0, 0), is_pre_vote=False, token=0
     )
-    (answer,) = of(voter.step(asked), m.RespondToVote)
-    assert (answer.granted, answer.error, voter.core.epoch) == (False, "INVALID_REQUEST", 0)
+    (response,) = of(voter.step(asked), m.RespondToVote)
+    assert (response.granted, response.error, voter.core.epoch) == (False, "INVALID_REQUEST", 0)

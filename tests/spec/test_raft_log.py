@@ -11,18 +11,18 @@ from tests.spec.quorums import SETTINGS, Node, key, of
 
 
 def test_5_3_replica_whose_log_parts_is_told_where_to_go_back_to() -> None:
-    """§5.3, KIP-595 'Fetch': the leader answers with the largest epoch it shares and where that one ended."""
+    """§5.3, KIP-595 'Fetch': the leader responds with the largest epoch it shares and where that one ended."""
     voter = Node(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
     voter.lead()
-    answer = of(voter.fetched(2, 7, last_epoch=2), m.RespondToFetch)[0]
-    assert answer.diverging == OffsetAndEpoch(5, 1)
+    response = of(voter.fetched(2, 7, last_epoch=2), m.RespondToFetch)[0]
+    assert response.diverging == OffsetAndEpoch(5, 1)
 
 
 def test_5_3_replica_that_has_more_of_an_epoch_than_the_leader_goes_back() -> None:
     voter = Node(epochs=[(1, 0), (3, 5)], end=8, election=Election(3))
     voter.lead()
-    answer = of(voter.fetched(2, 7, last_epoch=1), m.RespondToFetch)[0]
-    assert answer.diverging == OffsetAndEpoch(5, 1)
+    response = of(voter.fetched(2, 7, last_epoch=1), m.RespondToFetch)[0]
+    assert response.diverging == OffsetAndEpoch(5, 1)
 
 
 def test_5_3_follower_truncates_to_where_the_logs_agree_and_not_further() -> None:
@@ -124,14 +124,14 @@ def snapshot_leader() -> Node:
 
 
 def test_kip_630_replica_that_has_the_snapshot_goes_on_behind_it() -> None:
-    (answer,) = of(snapshot_leader().fetched(2, 5, last_epoch=2), m.RespondToFetch)
-    assert (answer.offset, answer.diverging, answer.snapshot) == (5, None, None)
+    (response,) = of(snapshot_leader().fetched(2, 5, last_epoch=2), m.RespondToFetch)
+    assert (response.offset, response.diverging, response.snapshot) == (5, None, None)
 
 
 @pytest.mark.parametrize(("offset", "last_epoch"), [(4, 2), (5, 1), (5, 3), (7, 1)])
 def test_kip_630_replica_whose_log_cannot_be_compared_gets_the_snapshot(offset: int, last_epoch: int) -> None:
-    (answer,) = of(snapshot_leader().fetched(2, offset, last_epoch=last_epoch), m.RespondToFetch)
-    assert (answer.snapshot, answer.diverging) == (OffsetAndEpoch(5, 2), None)
+    (response,) = of(snapshot_leader().fetched(2, offset, last_epoch=last_epoch), m.RespondToFetch)
+    assert (response.snapshot, response.diverging) == (OffsetAndEpoch(5, 2), None)
 
 
 def test_kip_630_each_piece_of_a_snapshot_shows_that_the_leader_is_there() -> None:

@@ -86,10 +86,10 @@ class Story:
     def _responses(self) -> Iterator[str]:
         waiting, self._waiting = self._waiting, []
         for name, member, token in waiting:
-            if token.answer is None:
+            if token.response is None:
                 self._waiting.append((name, member, token))
                 continue
-            yield f"{name} of {member}: {self._shown(member, token.answer)}"
+            yield f"{name} of {member}: {self._shown(member, token.response)}"
         if self._waiting:
             yield "waiting: " + ", ".join(f"{name} of {member}" for name, member, _ in self._waiting)
 

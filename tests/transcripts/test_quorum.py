@@ -1,6 +1,6 @@
 """One node of the metadata quorum: events in, effects out, with the role that it has afterwards.
 
-An event is named as in `quorum/messages.py`, with its fields as Python. The shell's answers to writes are commands of
+An event is named as in `quorum/messages.py`, with its fields as Python. The shell's responses to writes are commands of
 their own (`ElectionPersisted`, `LogSynced`), because the rules are about what must not happen before them.
 """
 

@@ -1,7 +1,7 @@
 """The form of a transcript. A line that begins with `> ` is a command, one that begins with `#` is for the reader, and
 the lines after a command are what came of it.
 
-`pytest tests/transcripts --rewrite` writes every file anew; the change is reviewed as a diff.
+`pytest tests/transcripts --rewrite` writes every file again; the change is reviewed as a diff.
 """
 
 from __future__ import annotations

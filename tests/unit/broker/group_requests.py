@@ -41,8 +41,8 @@ def batches(world: World) -> int:
 
 
 async def commit_code(client: Client) -> int:
-    _, answer = await client.answer(OffsetCommitRequest, 9)
-    return int(answer.topics[0].partitions[0].error_code)
+    _, response = await client.response(OffsetCommitRequest, 9)
+    return int(response.topics[0].partitions[0].error_code)
 
 
 async def call(client: Client, request: Request, version: int) -> Any:
@@ -58,9 +58,9 @@ async def ready(world: World, *topics: str) -> Client:
 
 
 async def offsets(client: Client, group: str = "g", topic: str = "orders") -> dict[int, int]:
-    answer = await call(client, fetch_offsets(group, partitions=range(4), topic=topic), 9)
-    assert answer.groups[0].error_code == 0
-    return {p.partition_index: p.committed_offset for p in answer.groups[0].topics[0].partitions}
+    response = await call(client, fetch_offsets(group, partitions=range(4), topic=topic), 9)
+    assert response.groups[0].error_code == 0
+    return {p.partition_index: p.committed_offset for p in response.groups[0].topics[0].partitions}
 
 
 async def formed(client: Client, group: str = "g") -> tuple[str, int]:
@@ -70,10 +70,10 @@ async def formed(client: Client, group: str = "g") -> tuple[str, int]:
     return joined.member_id, joined.generation_id
 
 
-def code_of(answer: Any) -> int:
-    return int(answer.topics[0].partitions[0].error_code)
+def code_of(response: Any) -> int:
+    return int(response.topics[0].partitions[0].error_code)
 
 
 async def heartbeat_result(client: Client) -> tuple[int, int]:
-    _, answer = await client.answer(Heartbeat, 1)
-    return int(answer.error_code), int(answer.member_epoch)
+    _, response = await client.response(Heartbeat, 1)
+    return int(response.error_code), int(response.member_epoch)

@@ -82,9 +82,9 @@ def fetch(
     )
 
 
-def fetched(answer: Any) -> dict[int, Any]:
+def fetched(response: Any) -> dict[int, Any]:
     """Returns the records that each partition of a Fetch response gave, in the order of the response."""
-    return {p.partition_index: p for topic in answer.responses for p in topic.partitions}
+    return {p.partition_index: p for topic in response.responses for p in topic.partitions}
 
 
 def records_of(partition: Any) -> list[Record]:
@@ -116,15 +116,15 @@ async def create(client: Client, topic: str = "t", partitions: int = 1, **config
 
 async def append(client: Client, data: bytes, *, topic: str = "t", partition: int = 0, acks: int = -1) -> int:
     """Produces one batch; the base offset it got."""
-    answer = await client.call(produce(data, topic=topic, partition=partition, acks=acks), PRODUCE)
-    (result,) = answer.responses[0].partition_responses
+    response = await client.call(produce(data, topic=topic, partition=partition, acks=acks), PRODUCE)
+    (result,) = response.responses[0].partition_responses
     assert result.error_code == ErrorCode.NONE, result
     return int(result.base_offset)
 
 
 async def append_error(client: Client, data: bytes, *, topic: str = "t", partition: int = 0) -> ErrorCode:
-    answer = await client.call(produce(data, topic=topic, partition=partition), PRODUCE)
-    (result,) = answer.responses[0].partition_responses
+    response = await client.call(produce(data, topic=topic, partition=partition), PRODUCE)
+    (result,) = response.responses[0].partition_responses
     return ErrorCode(result.error_code)
 
 
@@ -143,8 +143,8 @@ async def delete_records(client: Client, offset: int, *, topic: str = "t", parti
 
 
 async def delete_topic(client: Client, topic: str = "t") -> ErrorCode:
-    answer = await client.call(DeleteTopicsRequest(topic_names=(topic,), timeout_ms=1000), 5)
-    return ErrorCode(answer.responses[0].error_code)
+    response = await client.call(DeleteTopicsRequest(topic_names=(topic,), timeout_ms=1000), 5)
+    return ErrorCode(response.responses[0].error_code)
 
 
 def new_topics(*names: str) -> CreateTopicsRequest:
@@ -158,5 +158,7 @@ def new_topics(*names: str) -> CreateTopicsRequest:
 async def alter(client: Client, kind: int, name: str, key: str, value: str) -> None:
     change = AlterableConfig(name=key, config_operation=0, value=value)
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=(change,))
-    answer = await client.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
-    assert answer.responses[0].error_code == ErrorCode.NONE, answer.responses[0]
+    response = await client.call(
+        IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1
+    )
+    assert response.responses[0].error_code == ErrorCode.NONE, response.responses[0]

@@ -29,6 +29,6 @@ def high_watermark_stands(world: World, topic: str) -> Iterator[Replica]:
 
 
 async def a_while() -> None:
-    """As many turns of the loop as an answer takes, and some more: a clock would not say whether it had its turn."""
+    """As many turns of the loop as a response takes, and some more: a clock would not say whether it had its turn."""
     for _ in range(200):
         await asyncio.sleep(0)

@@ -3,7 +3,7 @@
     @in_world(num_partitions="2")
     async def test_something(world: World) -> None:
         client = world.connect()
-        answer = await client.call(MetadataRequest(topics=None), 9)
+        response = await client.call(MetadataRequest(topics=None), 9)
 
 The disk is real, in the test's own directory. A halt, or an exception that nobody expected, fails the test.
 """
@@ -250,18 +250,18 @@ class Client:
                 self._arrival.clear()
                 await self._arrival.wait()
 
-    async def answer(self, request: type[Request], version: int) -> tuple[int, Any]:
-        """Correlation id and answer of the next frame."""
+    async def response(self, request: type[Request], version: int) -> tuple[int, Any]:
+        """Returns correlation id and response of the next frame."""
         frame = await self.frame()
         header_version = response_header_version(request.API_KEY, request.FLEXIBLE, version)
         header, position = decode_from(ResponseHeader, header_version, frame, 0)
         message, end = decode_from(response_class(request), version, frame, position)
-        assert end == len(frame), f"{len(frame) - end} bytes behind the answer"
+        assert end == len(frame), f"{len(frame) - end} bytes after the response"
         return header.correlation_id, message
 
     async def call(self, request: Request, version: int) -> Any:
         correlation_id = self.ask(request, version)
-        got, message = await self.answer(type(request), version)
+        got, message = await self.response(type(request), version)
         assert got == correlation_id
         assert isinstance(message, Response)
         return message

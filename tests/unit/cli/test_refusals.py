@@ -190,13 +190,13 @@ def test_a_refusal_by_brokers_of_a_pipeline_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(spec: object) -> None:
-        raise ConnectionFailedError(None, "nobody answers")
+        raise ConnectionFailedError(None, "nobody responds")
 
     monkeypatch.setattr(validation, "check_topics", refuse)
     path = tmp_path / "spec.yaml"
     path.write_text(SPEC)
     assert main(["pipeline", "validate", str(path), "--no-spark"]) == 1
-    assert "nobody answers" in capsys.readouterr().err
+    assert "nobody responds" in capsys.readouterr().err
 
 
 def test_a_setting_that_is_none_leaves_no_directory(

@@ -86,7 +86,7 @@ class Cluster:
         return ErrorCode(result.error_code)
 
     def ask_in_sync(self, name: str, *members: int) -> ResponsePartitionData:
-        """The leader of the topic's first partition asks for another in-sync set; the answer."""
+        """The leader of the topic's first partition asks for another in-sync set; the response."""
         image = self.image
         state = image.topics[name].partitions[0]
         asked = PartitionData(
@@ -103,9 +103,9 @@ class Cluster:
             topics=(TopicData(topic_id=image.topics[name].topic_id, partitions=(asked,)),),
         )
         response = self.commit(plan_alter_partition(self.image, request, 3, self.rules))
-        (answer,) = response.topics[0].partitions
-        assert isinstance(answer, ResponsePartitionData)
-        return answer
+        (partition,) = response.topics[0].partitions
+        assert isinstance(partition, ResponsePartitionData)
+        return partition
 
 
 def contents(state: ControllerState) -> object:

@@ -27,7 +27,7 @@ def test_controller_is_known_by_its_latest_incarnation() -> None:
     assert cluster.image.controllers[7].end_points[0].port == 9094
     count = len(cluster.log)
     registered(cluster, b"b" * 16)
-    assert len(cluster.log) == count, "a repetition whose answer was lost"
+    assert len(cluster.log) == count, "a repetition whose response was lost"
 
 
 def test_snapshot_has_the_controllers() -> None:

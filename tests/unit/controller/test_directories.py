@@ -55,8 +55,8 @@ def assign(cluster: Cluster, directory: bytes, index: int, topic_id: bytes | Non
         broker_epoch=image.brokers[1].epoch,
         directories=(DirectoryData(id=directory, topics=(told,)),),
     )
-    answer = cluster.commit(plan_assign(cluster.image, request, cluster.rules))
-    return int(answer.directories[0].topics[0].partitions[0].error_code)
+    response = cluster.commit(plan_assign(cluster.image, request, cluster.rules))
+    return int(response.directories[0].topics[0].partitions[0].error_code)
 
 
 def fail(cluster: Cluster, *directories: bytes) -> None:

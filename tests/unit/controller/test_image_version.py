@@ -15,7 +15,7 @@ def test_a_new_topic_is_another_version() -> None:
 
 
 def test_a_sign_of_life_and_a_block_of_producer_ids_are_none() -> None:
-    """The controller writes one every half a second: large answers would be made again as often."""
+    """The controller writes one every half a second: large responses would be made again as often."""
     image = ClusterImage()
     before = image.version
     image.apply(records.NoOpRecord())

@@ -35,8 +35,8 @@ def test_recovery_state_is_written_when_it_changes() -> None:
 def test_set_that_is_as_asked_already_writes_nothing() -> None:
     cluster, partition = cluster_of(2, 1, 2)
     count = len(cluster.log)
-    answer = cluster.ask_in_sync("t", 1, 2)
-    assert (answer.error_code, answer.partition_epoch) == (ErrorCode.NONE, partition.partition_epoch)
+    response = cluster.ask_in_sync("t", 1, 2)
+    assert (response.error_code, response.partition_epoch) == (ErrorCode.NONE, partition.partition_epoch)
     assert len(cluster.log) == count
 
 
@@ -50,10 +50,10 @@ def test_leader_whose_change_ends_its_own_part_hears_that_another_is_elected() -
 def test_leader_that_stays_when_a_reassignment_ends_hears_its_new_epoch_and_set() -> None:
     cluster, partition = cluster_of(3, 1, 2)
     reassign(cluster, 1, 3)
-    answer = cluster.ask_in_sync("t", 1, 2, 3)
+    response = cluster.ask_in_sync("t", 1, 2, 3)
     assert last_change(cluster).leader != NO_LEADER_CHANGE, "the one that is gone is refused by its epoch"
-    assert (answer.error_code, answer.isr, answer.leader_id) == (ErrorCode.NONE, (1, 3), 1)
-    assert (answer.leader_epoch, answer.partition_epoch) == (
+    assert (response.error_code, response.isr, response.leader_id) == (ErrorCode.NONE, (1, 3), 1)
+    assert (response.leader_epoch, response.partition_epoch) == (
         partition.leader_epoch,
         partition.partition_epoch,
     )
@@ -67,7 +67,7 @@ def errors_of(cluster: Cluster, version: int, *asked: PartitionData) -> list[Err
         topics=(TopicData(topic_id=image.topics["t"].topic_id, partitions=asked),),
     )
     planned = plan_alter_partition(cluster.image, request, version, cluster.rules)
-    return [ErrorCode(answer.error_code) for answer in planned.response.topics[0].partitions]
+    return [ErrorCode(response.error_code) for response in planned.response.topics[0].partitions]
 
 
 def test_refused_changes_of_the_in_sync_set() -> None:

@@ -45,8 +45,8 @@ def test_defaults_stand_for_what_is_not_given() -> None:
 def test_planning_changes_nothing_and_validating_records_nothing() -> None:
     cluster = Cluster()
     before = contents(cluster.state)
-    answer = cluster.create(topic("t", 1, 1), topic("bad name", 1, 1), validate_only=True)
-    assert [result.error_code for result in answer.topics] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    response = cluster.create(topic("t", 1, 1), topic("bad name", 1, 1), validate_only=True)
+    assert [result.error_code for result in response.topics] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
     assert contents(cluster.state) == before
 
 
@@ -102,18 +102,18 @@ def test_a_request_for_too_many_partitions_is_refused_as_a_whole() -> None:
     half = PARTITIONS_PER_REQUEST_MAX // 2
     given = dict.fromkeys(range(half - 1), (1,))
     asked = (topic("small", 1, 1), topic("default"), topic("given", -1, -1, given), topic("large", half, 1))
-    answer = cluster.create(*asked)
-    assert {result.error_code for result in answer.topics} == {ErrorCode.POLICY_VIOLATION}
-    assert all("Excessively large number of partitions" in result.error_message for result in answer.topics)
+    response = cluster.create(*asked)
+    assert {result.error_code for result in response.topics} == {ErrorCode.POLICY_VIOLATION}
+    assert all("Excessively large number of partitions" in result.error_message for result in response.topics)
     assert not cluster.image.topics
-    answer = cluster.create(*asked[1:3], topic("large", half - 1, 1), validate_only=True)
-    assert {result.error_code for result in answer.topics} == {ErrorCode.NONE}
+    response = cluster.create(*asked[1:3], topic("large", half - 1, 1), validate_only=True)
+    assert {result.error_code for result in response.topics} == {ErrorCode.NONE}
 
 
 def test_topics_of_one_request_are_described_each_by_its_own_configs() -> None:
     cluster = Cluster()
-    answer = cluster.create(topic("a", 1, 1), topic("b", 1, 1, retention_ms="7"), topic("c", 1, 1))
-    found = [{config.name: config.value for config in result.configs} for result in answer.topics]
+    response = cluster.create(topic("a", 1, 1), topic("b", 1, 1, retention_ms="7"), topic("c", 1, 1))
+    found = [{config.name: config.value for config in result.configs} for result in response.topics]
     assert found[0] == found[2] == found[1] | {"retention.ms": found[0]["retention.ms"]}
     assert found[1]["retention.ms"] == "7" != found[0]["retention.ms"]
 
@@ -121,8 +121,8 @@ def test_topics_of_one_request_are_described_each_by_its_own_configs() -> None:
 def test_a_request_for_too_many_configs_is_refused_as_a_whole() -> None:
     cluster = Cluster()
     asked = [topic(f"t{index}", 1, 1, retention_ms="1", segment_ms="1") for index in range(5001)]
-    answer = cluster.create(*asked)
-    assert {result.error_code for result in answer.topics} == {ErrorCode.POLICY_VIOLATION}
+    response = cluster.create(*asked)
+    assert {result.error_code for result in response.topics} == {ErrorCode.POLICY_VIOLATION}
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -137,10 +137,10 @@ def test_a_topic_that_cannot_be_is_refused_and_leaves_no_record(what: str) -> No
 
 def test_topics_of_one_request_succeed_or_fail_by_themselves() -> None:
     cluster = Cluster()
-    answer = cluster.create(
+    response = cluster.create(
         topic("a", 1, 1), topic("b", 1, 9), topic("c", 1, 1), topic("d", 1, 1), topic("d", 2, 1)
     )
-    codes = {result.name: ErrorCode(result.error_code) for result in answer.topics}
+    codes = {result.name: ErrorCode(result.error_code) for result in response.topics}
     assert codes == {
         "a": ErrorCode.NONE,
         "b": ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -201,8 +201,8 @@ def delete(
     states = [DeleteTopicState(name=None, topic_id=topic_id) for topic_id in ids]
     states += [DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in both.items()]
     request = DeleteTopicsRequest(topic_names=names, topics=tuple(states), timeout_ms=1)
-    answer = cluster.commit(topics.plan_delete_topics(cluster.image, cluster.configs, request, version))
-    return [ErrorCode(result.error_code) for result in answer.responses]
+    response = cluster.commit(topics.plan_delete_topics(cluster.image, cluster.configs, request, version))
+    return [ErrorCode(result.error_code) for result in response.responses]
 
 
 def test_topics_are_deleted_by_name_and_by_id_with_their_configs() -> None:
@@ -251,8 +251,8 @@ def test_nothing_is_deleted_where_deletion_is_disabled() -> None:
 
 def grow(cluster: Cluster, *asked: CreatePartitionsTopic, validate_only: bool = False) -> list[ErrorCode]:
     request = CreatePartitionsRequest(topics=asked, timeout_ms=1, validate_only=validate_only)
-    answer = cluster.commit(topics.plan_create_partitions(cluster.image, request, cluster.state.random))
-    return [ErrorCode(result.error_code) for result in answer.results]
+    response = cluster.commit(topics.plan_create_partitions(cluster.image, request, cluster.state.random))
+    return [ErrorCode(result.error_code) for result in response.results]
 
 
 def more(count: int, *assignments: tuple[int, ...], name: str = "t") -> CreatePartitionsTopic:

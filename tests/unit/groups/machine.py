@@ -89,10 +89,10 @@ class SeededRandom:
 
 
 class Token:
-    """Where an answer arrives."""
+    """Where a response arrives."""
 
     def __init__(self) -> None:
-        self.answer: Any = None
+        self.response: Any = None
 
 
 class Machine:
@@ -121,16 +121,16 @@ class Machine:
             for entry in [*result.entries, *commits]:
                 self.log.append(_through_bytes(entry))
                 self.shard.apply(*entry)
-            for token, answer in result.responses:
+            for token, response in result.responses:
                 assert isinstance(token, Token)
-                assert token.answer is None, "answered twice"
-                token.answer = answer
+                assert token.response is None, "two responses"
+                token.response = response
             if result.on_written is None or not result.has_records:
                 return
             result = self.shard.written(result.on_written, self.now())
 
     def send(self, request: Any, version: int | None = None, client: str = "client") -> Token:
-        """A request; its answer is in the token, now or later."""
+        """A request; its response is in the token, now or later."""
         token = Token()
         shard, now = self.shard, self.now()
         caller = Caller(client, "/127.0.0.1", version if version is not None else request.VERSIONS.high)
@@ -140,7 +140,7 @@ class Machine:
             case SyncGroupRequest():
                 self.run(shard.sync(request, token, now))
             case HeartbeatRequest():
-                token.answer = shard.heartbeat(request, now)
+                token.response = shard.heartbeat(request, now)
             case LeaveGroupRequest():
                 self.run(shard.leave(request, caller.api_version, token, now))
             case ConsumerGroupHeartbeatRequest():
@@ -150,19 +150,19 @@ class Machine:
         return token
 
     def join_together(self, requests: Sequence[ConsumerGroupHeartbeatRequest]) -> list[Any] | None:
-        """The answers to members that come in one turn of the loop; None where each has to be looked at by itself."""
+        """The responses to members that come in one turn of the loop; None where each has to be looked at by itself."""
         joins = [Join(request, Caller("client", "/127.0.0.1", 1), Token()) for request in requests]
         result = self.shard.consumer_joins(joins, self.now())
         if result is None:
             return None
         self.run(result)
-        return [join.token.answer for join in joins if isinstance(join.token, Token)]
+        return [join.token.response for join in joins if isinstance(join.token, Token)]
 
     def ask(self, request: Any, version: int | None = None, client: str = "client") -> Any:
-        """The answer to a request that has nothing to wait for."""
-        answer = self.send(request, version, client).answer
-        assert answer is not None, f"no answer to {request}"
-        return answer
+        """The response to a request that has nothing to wait for."""
+        response = self.send(request, version, client).response
+        assert response is not None, f"no response to {request}"
+        return response
 
     def commit(self, request: OffsetCommitRequest, version: int = 9) -> list[int]:
         now = self.now()

@@ -31,7 +31,7 @@ def test_nobody_is_told_an_assignment_that_is_not_written() -> None:
 def test_everyone_is_told_when_it_is_written() -> None:
     group, follower, leader, result = leader_syncs()
     group.machine.run(result)
-    assert (leader.answer.assignment, follower.answer.assignment) == (b"x", b"y")
+    assert (leader.response.assignment, follower.response.assignment) == (b"x", b"y")
     assert group.state == "Stable"
 
 
@@ -40,7 +40,7 @@ def test_everyone_rejoins_when_it_cannot_be_written() -> None:
     assert result.on_written is not None
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     group.machine.run(group.machine.shard.write_failed(result.on_written, code, group.machine.now()))
-    assert (leader.answer.error_code, follower.answer.error_code) == (code, code)
+    assert (leader.response.error_code, follower.response.error_code) == (code, code)
     assert group.state == "PreparingRebalance"
 
 

@@ -56,7 +56,7 @@ def test_a_classic_group_takes_the_place_of_an_empty_consumer_group_when_that_is
     machine.run(result)
     assert isinstance(machine.shard.groups["g"], ClassicGroup)
     machine.pass_time(60_000)
-    assert token.answer.error_code == ErrorCode.NONE
+    assert token.response.error_code == ErrorCode.NONE
 
 
 def test_an_empty_consumer_group_stays_if_its_end_cannot_be_written() -> None:
@@ -66,7 +66,7 @@ def test_an_empty_consumer_group_stays_if_its_end_cannot_be_written() -> None:
     assert result.on_written.change == WrittenChange.CLASSIC_IN_PLACE
     machine.run(machine.shard.write_failed(result.on_written, ErrorCode.NOT_COORDINATOR, machine.now()))
     assert isinstance(machine.shard.groups["g"], ConsumerGroup)
-    assert token.answer.error_code == ErrorCode.NOT_COORDINATOR
+    assert token.response.error_code == ErrorCode.NOT_COORDINATOR
     machine.pass_time(60_000)
     assert machine.ask(consumer_join("g", "n")).error_code == ErrorCode.NONE
 
@@ -81,4 +81,4 @@ def test_an_assignment_is_the_members_when_its_record_is_applied() -> None:
     result = machine.shard.sync(request, token, machine.now())
     assert member.assignment != b"assigned"  # type: ignore[union-attr]
     machine.run(result)
-    assert token.answer.assignment == b"assigned"
+    assert token.response.assignment == b"assigned"

@@ -45,10 +45,10 @@ def in_a_millisecond(machine: Machine) -> Moment:
 
 def rejoin(group: Classic, name: str) -> int:
     """Joins the mixed group again and syncs; the generation it has then."""
-    answer = group.machine.ask(join("g", group.ids[name], session_ms=60_000, rebalance_ms=20_000))
-    assert answer.error_code == ErrorCode.NONE
-    assert group.machine.ask(sync("g", group.ids[name], answer.generation_id)).error_code == ErrorCode.NONE
-    return int(answer.generation_id)
+    response = group.machine.ask(join("g", group.ids[name], session_ms=60_000, rebalance_ms=20_000))
+    assert response.error_code == ErrorCode.NONE
+    assert group.machine.ask(sync("g", group.ids[name], response.generation_id)).error_code == ErrorCode.NONE
+    return int(response.generation_id)
 
 
 def test_members_that_miss_the_same_moment_are_removed_together() -> None:
@@ -178,9 +178,9 @@ def test_a_classic_member_that_was_told_to_rejoin_and_only_sends_heartbeats_is_r
 
 def test_a_classic_member_that_joins_and_never_syncs_is_removed() -> None:
     old, new = mixed("a")
-    answer = old.machine.ask(join("g", old.ids["a"], session_ms=60_000, rebalance_ms=20_000))
+    response = old.machine.ask(join("g", old.ids["a"], session_ms=60_000, rebalance_ms=20_000))
     for _ in range(5):
-        old.machine.ask(heartbeat("g", old.ids["a"], answer.generation_id))
+        old.machine.ask(heartbeat("g", old.ids["a"], response.generation_id))
         new.beat("new", report=True)
         old.machine.pass_time(5_000)
     assert set(new.record.members) == {"new"}

@@ -1,4 +1,4 @@
-"""A topic that is made anew under the name of one that was deleted: what was committed of that one is not its own."""
+"""A topic that is made again under the name of one that was deleted: what was committed of that one is not its own."""
 
 from __future__ import annotations
 

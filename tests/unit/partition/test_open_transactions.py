@@ -116,7 +116,7 @@ def test_late_markers_and_those_of_old_coordinators_are_refused() -> None:
     producers.check_marker(1, 4, COMMIT, 1)
     producers.check_marker(1, 5, COMMIT, 2)
     end(producers, 1, COMMIT, 11, epoch=5)
-    # Written again, because its answer was lost.
+    # Written again, because its response was lost.
     producers.check_marker(1, 5, COMMIT, 2)
     assert refusal(producers, 6, Marker(True, 2), 2) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
@@ -149,7 +149,8 @@ def test_a_batch_of_an_older_epoch_does_not_hold_back_those_of_the_newer() -> No
 
 
 def test_the_marker_of_one_transaction_leaves_alone_what_the_next_one_asked() -> None:
-    """KIP-890: EndTxn is answered, with the next epoch, before all markers are written; a batch may overtake one."""
+    """KIP-890: EndTxn gets its response, with the next epoch, before all markers are written; a batch may overtake
+    one."""
     producers = Producers()
     producers.appended(data(1), 10)
     guard = producers.transactions.begin_check(1, 1, 0, begins_with_zero=True)

@@ -21,8 +21,8 @@ def test_totals_are_served_as_prometheus_reads_them() -> None:
     failed: list[Exception] = []
     handler = metrics_handler(metrics.families)
     with serving_in_a_thread(handler, "127.0.0.1", 0, failed.append) as port:
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
-            lines = answer.read().decode().splitlines()
+        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response:
+            lines = response.read().decode().splitlines()
         with pytest.raises(HTTPError, match="404") as refused:
             urlopen(f"http://127.0.0.1:{port}/", timeout=60)
         refused.value.close()

@@ -25,7 +25,7 @@ def spec(tmp_path: Path) -> Spec:
 
 def test_a_run_that_is_refused_has_failed_and_says_why(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: Spec) -> None:
-        raise SpecError([Mistake(file=spec.file, line=2, text="brokers: nobody answers")])
+        raise SpecError([Mistake(file=spec.file, line=2, text="brokers: nobody responds")])
 
     monkeypatch.setattr(runner, "check_topics", refuse)
     events: list[dict[str, Any]] = []
@@ -34,7 +34,7 @@ def test_a_run_that_is_refused_has_failed_and_says_why(spec: Spec, monkeypatch: 
     assert [event["event"] for event in events] == ["starting", "failed"]
     found = status(spec)
     assert found["state"] == "failed"
-    assert found["error"] == f"{spec.file}:2: brokers: nobody answers"
+    assert found["error"] == f"{spec.file}:2: brokers: nobody responds"
 
 
 def test_a_spark_that_has_given_up_is_told_with_where_to_look() -> None:

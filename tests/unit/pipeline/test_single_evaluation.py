@@ -1,4 +1,4 @@
-"""Behind a rule that may answer otherwise when it is asked again only topics are written."""
+"""Only topics are written after a rule that may decide otherwise when it is evaluated again."""
 
 from __future__ import annotations
 

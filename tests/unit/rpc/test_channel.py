@@ -14,7 +14,7 @@ from strandline.wire.codec import encode
 
 
 class Wire:
-    """A connection that takes everything and never answers."""
+    """A connection that takes everything and never responds."""
 
     def send(self, data: object) -> None:
         pass
@@ -83,8 +83,8 @@ def test_a_broker_that_does_not_know_the_version_of_api_versions_responds_in_ver
             api_keys=(ApiVersion(api_key=18, min_version=0, max_version=3),),
         )
         receive(channel, (1).to_bytes(4, "big") + encode(refused, 0))
-        answer = asked.result()
-        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-        assert [each.max_version for each in answer.api_keys] == [3]
+        response = asked.result()
+        assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert [each.max_version for each in response.api_keys] == [3]
 
     asyncio.run(main())

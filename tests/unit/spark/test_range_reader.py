@@ -40,7 +40,7 @@ class Slow:
     """A partition of two records, whose leader has the second one only when it is asked for the second time."""
 
     def __init__(self) -> None:
-        self._answers: list[int | None] = [0, None, 1]
+        self._responses: list[int | None] = [0, None, 1]
         self._position = 0
 
     def assign(self, partitions: Any) -> None:
@@ -54,7 +54,7 @@ class Slow:
         return Polled(self._poll)
 
     def _poll(self) -> pa.RecordBatch:
-        offset = self._answers.pop(0) if self._answers else None
+        offset = self._responses.pop(0) if self._responses else None
         offsets = [] if offset is None else [offset]
         self._position += len(offsets)
         return pa.record_batch({"offset": pa.array(offsets, pa.int64())})

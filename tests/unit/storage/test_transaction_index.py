@@ -1,4 +1,4 @@
-"""The transaction index on disk: written with the markers, made anew by recovery, cut with the log."""
+"""The transaction index on disk: written with the markers, made again by recovery, cut with the log."""
 
 from __future__ import annotations
 

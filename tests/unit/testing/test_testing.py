@@ -44,8 +44,8 @@ from tests.compat.wire import WireClient
 
 def topics_of(bootstrap: str, name: str) -> int:
     with WireClient(bootstrap) as client:
-        answer = client.call(MetadataRequest(topics=(MetadataRequestTopic(name=name),)), 9)
-    return len(answer.topics[0].partitions)  # type: ignore[attr-defined]
+        response = client.call(MetadataRequest(topics=(MetadataRequestTopic(name=name),)), 9)
+    return len(response.topics[0].partitions)  # type: ignore[attr-defined]
 
 
 def test_an_embedded_broker_serves_takes_settings_and_leaves_nothing(tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def test_variables_in_settings_are_filled_in(tmp_path: Path, monkeypatch: pytest
 def test_a_broker_that_is_alone_takes_any_number(setting: str, number: int) -> None:
     def nodes_of(bootstrap: str) -> list[int]:
         with WireClient(bootstrap) as client:
-            answer = client.call(MetadataRequest(topics=()), 9)
-        return [node.node_id for node in answer.brokers]  # type: ignore[attr-defined]
+            response = client.call(MetadataRequest(topics=()), 9)
+        return [node.node_id for node in response.brokers]  # type: ignore[attr-defined]
 
     async def main() -> list[int]:
         async with broker(**{setting: str(number)}) as b:

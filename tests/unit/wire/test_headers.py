@@ -1,4 +1,4 @@
-"""KIP-482 and KIP-511: which header goes with which request and answer."""
+"""KIP-482 and KIP-511: which header goes with which request and response."""
 
 from __future__ import annotations
 

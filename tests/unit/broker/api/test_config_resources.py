@@ -27,8 +27,8 @@ async def test_listed_resources_can_be_described(world: World) -> None:
         )
         for each in listed
     )
-    answer = await client.call(DescribeConfigsRequest(resources=resources), 4)
-    assert {result.error_code for result in answer.results} == {ErrorCode.NONE}
+    response = await client.call(DescribeConfigsRequest(resources=resources), 4)
+    assert {result.error_code for result in response.results} == {ErrorCode.NONE}
 
 
 @pytest.mark.parametrize("broker", ["1", ""])
@@ -56,8 +56,8 @@ def test_a_broker_s_settings_are_checked_against_its_own_file(broker: str, tmp_p
                 (k44.IncrementalAlterConfigsRequest(resources=(incremental,), validate_only=True), 1),
                 (k33.AlterConfigsRequest(resources=(replacing,), validate_only=True), 2),
             ):
-                (answer,) = (await client.call(request, version)).responses
-                assert answer.error_code == code, answer.error_message
+                (response,) = (await client.call(request, version)).responses
+                assert response.error_code == code, response.error_message
 
     scenario(tmp_path)
 
@@ -73,5 +73,5 @@ async def test_a_broker_that_is_there_twice_is_not_altered_at_all(world: World) 
         for name in ("node.id", "log.retention.ms")
     ]
     request = k44.IncrementalAlterConfigsRequest(resources=tuple(changes), validate_only=False)
-    answers = (await world.connect().call(request, 1)).responses
-    assert [answer.error_code for answer in answers] == [ErrorCode.INVALID_REQUEST] * 2
+    responses = (await world.connect().call(request, 1)).responses
+    assert [response.error_code for response in responses] == [ErrorCode.INVALID_REQUEST] * 2

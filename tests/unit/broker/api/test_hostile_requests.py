@@ -1,4 +1,4 @@
-"""Requests that follow the format and mean harm: they are answered or their connection is closed, and that is all."""
+"""Requests that follow the format and mean harm: they get a response or their connection is closed, and that is all."""
 
 from __future__ import annotations
 
@@ -76,8 +76,10 @@ def test_name_as_long_as_can_be_is_refused_with_a_response(what: str, tmp_path: 
     @in_world()
     async def scenario(world: World) -> None:
         request, version = LONG_NAMES[what]
-        answer = await world.connect().call(request, version)
-        results = getattr(answer, "topics", None) or getattr(answer, "results", None) or answer.responses
+        response = await world.connect().call(request, version)
+        results = (
+            getattr(response, "topics", None) or getattr(response, "results", None) or response.responses
+        )
         assert all(result.error_code != ErrorCode.NONE for result in results)
 
     scenario(tmp_path)
@@ -127,10 +129,10 @@ async def test_thousands_of_names_in_one_request_take_no_longer_each(world: Worl
     asked = tuple(ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(20_000))
     request = ListOffsetsRequest(replica_id=-1, topics=(ListOffsetsTopic(name="t", partitions=asked),))
     begin = time.perf_counter()
-    answer = await client.call(request, 5)
-    assert len(answer.topics[0].partitions) == 20_000
-    answer = await client.call(new_topics(*(f"bad name {n}" for n in range(10_000))), 7)
-    assert {topic.error_code for topic in answer.topics} == {ErrorCode.INVALID_TOPIC_EXCEPTION}
+    response = await client.call(request, 5)
+    assert len(response.topics[0].partitions) == 20_000
+    response = await client.call(new_topics(*(f"bad name {n}" for n in range(10_000))), 7)
+    assert {topic.error_code for topic in response.topics} == {ErrorCode.INVALID_TOPIC_EXCEPTION}
     growing = tuple(CreatePartitionsTopic(name=f"n{n}", count=2, assignments=None) for n in range(20_000))
     request = CreatePartitionsRequest(topics=growing, timeout_ms=1, validate_only=False)
     assert len((await client.call(request, 3)).results) == 20_000
@@ -177,14 +179,14 @@ async def test_metadata_larger_than_a_topic_s_segment_is_still_written(world: Wo
         CreatableTopic(name=f"t{n}", num_partitions=1, replication_factor=1, assignments=(), configs=(long,))
         for n in range(50)
     )
-    answer = await world.connect().call(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7)
-    assert {topic.error_code for topic in answer.topics} == {ErrorCode.NONE}
+    response = await world.connect().call(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7)
+    assert {topic.error_code for topic in response.topics} == {ErrorCode.NONE}
     assert (world.data / "__cluster_metadata-0" / "00000000000000000000.log").stat().st_size > 1_500_000
 
 
 @in_world(group_initial_rebalance_delay_ms="0")
 async def test_a_response_that_cannot_be_written_closes_its_connection_and_nothing_else(world: World) -> None:
-    """A member's id begins with its client's: with one as long as can be it does not fit into the answer."""
+    """A member's id begins with its client's: with one as long as can be it does not fit into the response."""
     client = world.connect()
     await client.call(FindCoordinatorRequest(key="g", key_type=0), 2)
     header = RequestHeader(

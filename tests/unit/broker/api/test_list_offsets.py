@@ -15,8 +15,8 @@ WITH_THE_ERROR, BEFORE_IT = 5, 4
 async def asked(client: Client, timestamp: int, version: int = 9, replica_id: int = -1) -> tuple[int, int]:
     place = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topics = (ListOffsetsTopic(name="t", partitions=(place,)),)
-    answer = await client.call(ListOffsetsRequest(replica_id=replica_id, topics=topics), version)
-    found = answer.topics[0].partitions[0]
+    response = await client.call(ListOffsetsRequest(replica_id=replica_id, topics=topics), version)
+    found = response.topics[0].partitions[0]
     return found.error_code, found.offset
 
 

@@ -26,8 +26,8 @@ LONG_MS = 20_000
 
 
 async def polled(client: Client) -> dict[int, object]:
-    _, answer = await client.answer(FetchRequest, FETCH)
-    return fetched(answer)
+    _, response = await client.response(FetchRequest, FETCH)
+    return fetched(response)
 
 
 @in_world()
@@ -113,8 +113,8 @@ async def test_an_error_is_told_at_once(world: World) -> None:
 @in_world()
 async def test_a_fetch_of_nothing_gets_its_response_at_once(world: World) -> None:
     client = world.connect()
-    answer = await client.call(fetch(wait_ms=LONG_MS), FETCH)
-    assert (answer.error_code, answer.responses) == (ErrorCode.NONE, ())
+    response = await client.call(fetch(wait_ms=LONG_MS), FETCH)
+    assert (response.error_code, response.responses) == (ErrorCode.NONE, ())
 
 
 @in_world()
@@ -129,7 +129,7 @@ async def test_deletion_of_the_topic_wakes_the_polls_that_wait_for_it(world: Wor
 
 
 @in_world()
-async def test_answered_polls_leave_nothing_behind(world: World) -> None:
+async def test_completed_polls_leave_nothing(world: World) -> None:
     client = world.connect()
     await create(client)
     await append(client, batch(1))
@@ -219,14 +219,14 @@ async def test_a_poll_whose_partition_is_forgotten_by_the_next_request_gets_its_
 ) -> None:
     writer, reader = world.connect(), world.connect()
     topic_id = await create(writer)
-    answer = await reader.call(fetch((0, 0), topic_id=topic_id, session=(0, 0)), 13)
-    reader.ask(fetch(topic_id=topic_id, session=(answer.session_id, 1), wait_ms=LONG_MS), 13)
-    reader.ask(fetch(topic_id=topic_id, session=(answer.session_id, 2), forgotten=(0,)), 13)
+    response = await reader.call(fetch((0, 0), topic_id=topic_id, session=(0, 0)), 13)
+    reader.ask(fetch(topic_id=topic_id, session=(response.session_id, 1), wait_ms=LONG_MS), 13)
+    reader.ask(fetch(topic_id=topic_id, session=(response.session_id, 2), forgotten=(0,)), 13)
     assert await reader.is_silent()
     await append(writer, batch(1))
-    _, first = await reader.answer(FetchRequest, 13)
+    _, first = await reader.response(FetchRequest, 13)
     assert len(records_of(fetched(first)[0])) == 1
-    _, second = await reader.answer(FetchRequest, 13)
+    _, second = await reader.response(FetchRequest, 13)
     assert fetched(second) == {}
 
 

@@ -1,4 +1,5 @@
-"""Commits that are like the last one are read by a pattern: they are checked and answered as if they were decoded."""
+"""Commits that are like the last one are read by a pattern: they are checked and responded to as if they were
+decoded."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ async def committing(world: World) -> Client:
 
 
 async def codes(client: Client, request: OffsetCommitRequest, version: int = 9) -> list[int]:
-    answer = await client.call(fitted(request, version), version)
-    return [int(each.error_code) for topic in answer.topics for each in topic.partitions]
+    response = await client.call(fitted(request, version), version)
+    return [int(each.error_code) for topic in response.topics for each in topic.partitions]
 
 
 async def offsets(client: Client, group: str = "g") -> dict[int, tuple[int, int]]:
-    answer = await client.call(fitted(fetch_offsets(group, partitions=(0, 3)), 9), 9)
-    found = answer.groups[0].topics[0].partitions
+    response = await client.call(fitted(fetch_offsets(group, partitions=(0, 3)), 9), 9)
+    found = response.groups[0].topics[0].partitions
     return {each.partition_index: (each.committed_offset, each.committed_leader_epoch) for each in found}
 
 

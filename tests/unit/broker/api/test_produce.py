@@ -70,8 +70,8 @@ async def test_acks_other_than_0_1_and_all_are_refused(world: World) -> None:
     client = world.connect()
     await create(client)
     for acks in (2, -2, 32767):
-        answer = await client.call(produce(batch(1), acks=acks), PRODUCE)
-        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_REQUIRED_ACKS
+        response = await client.call(produce(batch(1), acks=acks), PRODUCE)
+        assert response.responses[0].partition_responses[0].error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert await numbers(client) == []
 
 
@@ -81,13 +81,13 @@ async def test_each_partition_of_a_request_has_an_outcome_of_its_own(world: Worl
     await create(client, "a")
     await create(client, "b")
     for warm in (False, True):
-        answer = await client.call(
+        response = await client.call(
             produce_many(
                 {("a", 0): batch(1), ("a", 5): batch(1), ("b", 0): batch(1)[:-1], ("none", 0): batch(1)}
             ),
             PRODUCE,
         )
-        codes = [topic.partition_responses[0].error_code for topic in answer.responses]
+        codes = [topic.partition_responses[0].error_code for topic in response.responses]
         assert codes == [
             ErrorCode.NONE,
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -106,13 +106,13 @@ async def test_topic_ids_stand_for_names_from_version_13(world: World) -> None:
         if given is not None:
             topic = TopicProduceData(topic_id=given, partition_data=data)
         request = ProduceRequest(acks=1, timeout_ms=1, topic_data=(topic,))
-        (answered,) = (await client.call(request, version)).responses
-        code = answered.partition_responses[0].error_code
+        (responded,) = (await client.call(request, version)).responses
+        code = responded.partition_responses[0].error_code
         if given in (topic_id, None):
             assert code == ErrorCode.NONE
         else:
             assert code == ErrorCode.UNKNOWN_TOPIC_ID
-        assert (answered.topic_id, answered.name) == ((given, "") if given else (bytes(16), "t"))
+        assert (responded.topic_id, responded.name) == ((given, "") if given else (bytes(16), "t"))
 
 
 @in_world()
@@ -120,8 +120,8 @@ async def test_log_append_time_is_stored_and_in_the_response(world: World) -> No
     client = world.connect()
     await create(client, message_timestamp_type="LogAppendTime")
     world.clock.ms += 777
-    answer = await client.call(produce(batch(2, timestamp=5)), PRODUCE)
-    assert answer.responses[0].partition_responses[0].log_append_time_ms == NOW_MS + 777
+    response = await client.call(produce(batch(2, timestamp=5)), PRODUCE)
+    assert response.responses[0].partition_responses[0].log_append_time_ms == NOW_MS + 777
     got = fetched(await client.call(fetch((0, 0)), FETCH))[0]
     assert {record.timestamp for record in records_of(got)} == {NOW_MS + 777}
 
@@ -147,8 +147,8 @@ async def test_a_topic_deleted_while_a_batch_is_recompressed_is_unknown(world: W
         await asyncio.sleep(0)
     world.workers.go_on()
     assert await deleting == ErrorCode.NONE
-    _, answer = await client.answer(ProduceRequest, PRODUCE)
-    assert answer.responses[0].partition_responses[0].error_code in (
+    _, response = await client.response(ProduceRequest, PRODUCE)
+    assert response.responses[0].partition_responses[0].error_code in (
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )

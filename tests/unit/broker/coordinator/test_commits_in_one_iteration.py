@@ -1,4 +1,5 @@
-"""Commits of many connections in one turn of the loop: one batch, answered together, seen by who comes behind them."""
+"""Commits of many connections in one turn of the loop: one batch, with responses together, seen by who comes behind
+them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ async def test_commits_of_many_connections_are_one_batch(world: World) -> None:
         client.ask(fitted(commit(f"g{number}", {0: number}), 9), 9)
         client.ask(fitted(commit(f"g{number}", {1: number}), 9), 9)
     await asyncio.sleep(0)
-    assert all(client.received for client in clients), "the answers leave in the same turn"
+    assert all(client.received for client in clients), "the responses leave in the same turn"
     assert [await commit_code(client) for client in clients * 2] == [ErrorCode.NONE] * 2 * CLIENTS
     assert batches(world) == before + 1
 
@@ -38,8 +39,8 @@ async def test_a_request_after_a_commit_finds_it(world: World) -> None:
     client.ask(fitted(commit("g", {0: 5}), 9), 9)
     client.ask(fitted(fetch_offsets("g", partitions=(0,)), 9), 9)
     assert await commit_code(client) == ErrorCode.NONE
-    _, answer = await client.answer(OffsetFetchRequest, 9)
-    assert answer.groups[0].topics[0].partitions[0].committed_offset == 5
+    _, response = await client.response(OffsetFetchRequest, 9)
+    assert response.groups[0].topics[0].partitions[0].committed_offset == 5
 
 
 @in_world(offsets_topic_num_partitions="1", offsets_commit_timeout_ms="200")

@@ -64,7 +64,7 @@ async def test_an_empty_group_that_somebody_joins_in_the_turn_in_which_it_would_
 async def test_partitions_of_a_member_whose_session_ends_in_the_turn_in_which_another_joins_are_given_away(
     world: World,
 ) -> None:
-    """The end of a session raises the group's epoch, and so does a join: both must count, or nobody assigns anew."""
+    """The end of a session raises the group's epoch, and so does a join: both must count, or nobody assigns again."""
     client = await ready(world)
     await call(client, consumer_join("g", "m1"), 1)
     world.clock.ms += 30_000

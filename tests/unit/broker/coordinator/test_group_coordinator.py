@@ -51,8 +51,8 @@ async def test_settings_of_the_offsets_topic_are_honoured(world: World) -> None:
 @in_world(offsets_topic_replication_factor="3")
 async def test_too_few_nodes_for_the_offsets_topic_are_said(world: World) -> None:
     client = world.connect()
-    answer = await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
-    assert answer.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    response = await call(client, FindCoordinatorRequest(coordinator_keys=("g",)), 4)
+    assert response.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.said("topic not created")
 
 
@@ -75,8 +75,8 @@ async def test_a_member_of_a_group_without_a_name_hears_so_before_there_is_anyth
         (delete_offsets("", [0]), 0),
     ]
     for request, version in requests:
-        answer = await call(client, request, version)
-        assert answer.error_code == ErrorCode.INVALID_GROUP_ID, type(request).__name__
+        response = await call(client, request, version)
+        assert response.error_code == ErrorCode.INVALID_GROUP_ID, type(request).__name__
 
 
 @in_world()
@@ -93,9 +93,9 @@ async def test_nobody_is_put_off_by_a_coordinator_that_another_broker_has_named(
 @in_world()
 async def test_requests_wait_together_for_the_first_load_of_a_coordinator(world: World) -> None:
     client, other = await ready(world), world.connect()
-    answers = await asyncio.gather(call(client, join("b"), 9), call(other, commit("b", {0: 1}), 9))
-    assert answers[0].error_code == ErrorCode.MEMBER_ID_REQUIRED
-    assert code_of(answers[1]) == ErrorCode.NONE
+    responses = await asyncio.gather(call(client, join("b"), 9), call(other, commit("b", {0: 1}), 9))
+    assert responses[0].error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert code_of(responses[1]) == ErrorCode.NONE
 
 
 @in_world(offsets_topic_num_partitions="1")
@@ -123,8 +123,8 @@ async def test_while_it_loads_a_coordinator_says_so(world: World) -> None:
         assert (await call(client, ListGroupsRequest(), 5)).error_code == loading
         # A member that only says that it is alive need not hear of it.
         assert (await call(client, heartbeat("g", member, generation), 4)).error_code == ErrorCode.NONE
-        answer = await call(client, sync("g", member, generation), 5)
-        assert answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+        response = await call(client, sync("g", member, generation), 5)
+        assert response.error_code == ErrorCode.REBALANCE_IN_PROGRESS
         gate.set()
         for _ in range(50):
             await asyncio.sleep(0)
@@ -287,8 +287,8 @@ async def test_an_offset_that_was_found_is_shown_when_it_is_known_to_be_committe
             await asyncio.sleep(0)
         groups._shards.pop(0).stop()
         await groups._start_loading(0)
-        answer = await call(other, fetch_offsets("g"), 8)
-        assert answer.groups[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        response = await call(other, fetch_offsets("g"), 8)
+        assert response.groups[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert (await offsets(other))[0] == 6
     assert code_of(await committing) == ErrorCode.NOT_COORDINATOR
 

@@ -21,7 +21,7 @@ async def test_joins_of_many_connections_are_one_batch_for_each_group(world: Wor
         client.ask(consumer_join(f"c{number % 2}", f"m{number}"), 1)
     for _ in range(2):
         await asyncio.sleep(0)
-    assert all(client.received for client in clients), "the answers leave in the next turn"
+    assert all(client.received for client in clients), "the responses leave in the next turn"
     assert [await heartbeat_result(client) for client in clients] == [(ErrorCode.NONE, FIRST_EPOCH)] * len(
         clients
     )

@@ -70,8 +70,11 @@ def test_a_failed_write_or_sync_takes_its_directory_offline_and_no_other(tmp_pat
         assert (await list_offset(client, -1, topic=second)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert await append(client, batch(1), topic=first) == 1
         assert len(world.said("log directory offline")) == 1
-        answer = await client.call(DescribeLogDirsRequest(topics=None), 4)
-        assert sorted(d.error_code for d in answer.results) == [ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR]
+        response = await client.call(DescribeLogDirsRequest(topics=None), 4)
+        assert sorted(d.error_code for d in response.results) == [
+            ErrorCode.NONE,
+            ErrorCode.KAFKA_STORAGE_ERROR,
+        ]
 
     run(tmp_path, scenario, **{"log.flush.interval.messages": "1"})
 
@@ -96,8 +99,8 @@ def test_a_request_that_waits_for_an_offline_partition_gets_an_error(tmp_path: P
         waiting.ask(request, 12)
         disk_of(world).fail("write", ".log")
         await append_error(client, batch(1), topic=second)
-        _, answer = await waiting.answer(type(request), 12)
-        assert fetched(answer)[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        _, response = await waiting.response(type(request), 12)
+        assert fetched(response)[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
     run(tmp_path, scenario)
 
@@ -167,8 +170,8 @@ async def test_topic_deleted_during_a_flush_takes_nothing_offline(world: World) 
         await asyncio.sleep(0)
     world.workers.go_on()
     assert await deleting == ErrorCode.NONE
-    _, answer = await client.answer(ProduceRequest, PRODUCE)
-    assert answer.responses[0].partition_responses[0].error_code in (
+    _, response = await client.response(ProduceRequest, PRODUCE)
+    assert response.responses[0].partition_responses[0].error_code in (
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     )

@@ -99,20 +99,22 @@ async def test_changes_of_metadata_are_refused_and_the_node_stays(world: World) 
     disk_of(world).room = 0
     new = CreatableTopic(name="new", num_partitions=1, replication_factor=1, assignments=(), configs=())
     refused = ErrorCode.KAFKA_STORAGE_ERROR
-    answer = await client.call(CreateTopicsRequest(topics=(new,), timeout_ms=1), 7)
-    assert answer.topics[0].error_code == refused
+    response = await client.call(CreateTopicsRequest(topics=(new,), timeout_ms=1), 7)
+    assert response.topics[0].error_code == refused
     assert await delete_topic(client) == refused
     more = CreatePartitionsTopic(name="t", count=3, assignments=None)
-    answer = await client.call(CreatePartitionsRequest(topics=(more,), timeout_ms=1, validate_only=False), 3)
-    assert answer.results[0].error_code == refused
+    response = await client.call(
+        CreatePartitionsRequest(topics=(more,), timeout_ms=1, validate_only=False), 3
+    )
+    assert response.results[0].error_code == refused
     change = AlterableConfig(name="retention.ms", config_operation=0, value="5")
     resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=(change,))
     request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
     assert (await client.call(request, 1)).responses[0].error_code == refused
-    answer = await client.call(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 4)
-    assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the controller could not write"
-    answer = await client.call(MetadataRequest(topics=(MetadataRequestTopic(name="auto"),)), 9)
-    assert answer.topics[0].error_code == refused
+    response = await client.call(InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1), 4)
+    assert response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the controller could not write"
+    response = await client.call(MetadataRequest(topics=(MetadataRequestTopic(name="auto"),)), 9)
+    assert response.topics[0].error_code == refused
     assert await count(client) == 1
     disk_of(world).room = None
     assert await delete_topic(client) == ErrorCode.NONE
@@ -130,8 +132,8 @@ async def test_deleting_records_never_harms_the_node(world: World) -> None:
     disk_of(world).room = 0
     assert (await delete_records(client, 4)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
     disk_of(world).room = None
-    answer = await delete_records(client, 4)
-    assert (answer.error_code, answer.low_watermark) == (ErrorCode.NONE, 4)
+    response = await delete_records(client, 4)
+    assert (response.error_code, response.low_watermark) == (ErrorCode.NONE, 4)
     await world.restart(clean=False)
     got = fetched(await world.connect().call(fetch((0, 3)), 12))[0]
     assert got.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -154,7 +156,7 @@ async def test_retention_makes_room_on_a_full_disk(world: World) -> None:
 
 @in_world(disk=WatchedDisk, log_segment_delete_delay_ms="1000")
 async def test_deleting_a_topic_frees_its_room_on_a_full_disk(world: World) -> None:
-    """A file that is open takes up room after its removal: neither the log nor an answer under way keeps one."""
+    """A file that is open takes up room after its removal: neither the log nor a response under way keeps one."""
     client = world.connect()
     await create(client)
     await append(client, batch(1, producer_id=1, epoch=0, sequence=0))

@@ -71,10 +71,10 @@ async def test_the_next_plan_sees_what_is_not_committed_yet_and_clients_do_not(w
     await turns()
     assert "t" in state_of(world).image.topics
     assert "t" not in world.broker.image.topics
-    answer = await third.call(MetadataRequest(topics=None), 9)
-    assert answer.topics == ()
+    response = await third.call(MetadataRequest(topics=None), 9)
+    assert response.topics == ()
     world.workers.go_on()
-    codes = [(await c.answer(CreateTopicsRequest, 7))[1].topics[0].error_code for c in (first, second)]
+    codes = [(await c.response(CreateTopicsRequest, 7))[1].topics[0].error_code for c in (first, second)]
     assert codes == [ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
 
 
@@ -85,7 +85,7 @@ async def test_nothing_is_acknowledged_before_it_is_synced(world: World) -> None
     client.ask(new_topics("t"), 7)
     assert await client.is_silent()
     world.workers.go_on()
-    await client.answer(CreateTopicsRequest, 7)
+    await client.response(CreateTopicsRequest, 7)
 
 
 @in_world(disk=WatchedDisk)
@@ -98,7 +98,7 @@ async def test_plans_that_arrive_during_a_sync_share_the_next_one(world: World) 
     disk_of(world).syncs.clear()
     world.workers.go_on()
     for client in clients:
-        await client.answer(CreateTopicsRequest, 7)
+        await client.response(CreateTopicsRequest, 7)
     syncs = [
         path
         for path in disk_of(world).syncs

@@ -48,8 +48,8 @@ async def test_request_that_waits_for_a_worker_holds_up_the_next_of_its_connecti
     assert client.is_paused
     assert await client.is_silent()
     world.workers.go_on()
-    assert (await client.answer(ProduceRequest, PRODUCE))[0] == 1
-    assert (await client.answer(ApiVersionsRequest, 0))[0] == 2
+    assert (await client.response(ProduceRequest, PRODUCE))[0] == 1
+    assert (await client.response(ApiVersionsRequest, 0))[0] == 2
 
 
 @in_world(compression_type="gzip")
@@ -64,7 +64,7 @@ async def test_writes_of_one_connection_never_overtake_each_other(world: World) 
         client.ask(produce(batch(1, first=number), topic="plain"), PRODUCE)  # appended at once
     world.workers.go_on()
     for _ in range(6):
-        await client.answer(ProduceRequest, PRODUCE)
+        await client.response(ProduceRequest, PRODUCE)
     for topic, skipped in (("t", 0), ("plain", 1)):
         got = records_of(fetched(await client.call(fetch((0, skipped), topic=topic), FETCH))[0])
         assert [int((record.value or b"").split(b".")[0]) for record in got] == [0, 1, 2]
@@ -77,17 +77,17 @@ async def test_long_poll_does_not_hold_up_what_comes_behind_it(world: World) -> 
     await append(client, batch(1))
     client.ask(fetch((0, 1), wait_ms=LONG_MS), FETCH)
     client.ask(produce(batch(1)), PRODUCE)
-    _, answer = await client.answer(FetchRequest, FETCH)
-    assert [record.offset for record in records_of(fetched(answer)[0])] == [1]
-    _, answer = await client.answer(ProduceRequest, PRODUCE)
-    assert answer.responses[0].partition_responses[0].base_offset == 1
+    _, response = await client.response(FetchRequest, FETCH)
+    assert [record.offset for record in records_of(fetched(response)[0])] == [1]
+    _, response = await client.response(ProduceRequest, PRODUCE)
+    assert response.responses[0].partition_responses[0].base_offset == 1
 
 
 # Rule 2
 
 
 @in_world()
-async def test_answers_leave_in_the_order_of_their_requests(world: World) -> None:
+async def test_responses_leave_in_the_order_of_their_requests(world: World) -> None:
     client, other = world.connect(), world.connect()
     await create(client)
     await append(client, batch(1))
@@ -96,9 +96,9 @@ async def test_answers_leave_in_the_order_of_their_requests(world: World) -> Non
     third = client.ask(fetch((0, 0)), FETCH)
     assert await client.is_silent()
     await append(other, batch(1))
-    assert (await client.answer(FetchRequest, FETCH))[0] == first
-    assert (await client.answer(ListGroupsRequest, 0))[0] == second
-    assert (await client.answer(FetchRequest, FETCH))[0] == third
+    assert (await client.response(FetchRequest, FETCH))[0] == first
+    assert (await client.response(ListGroupsRequest, 0))[0] == second
+    assert (await client.response(FetchRequest, FETCH))[0] == third
 
 
 @in_world()
@@ -108,15 +108,15 @@ async def test_api_versions_behind_a_long_poll_ends_it(world: World) -> None:
     first = client.ask(fetch((0, 0), wait_ms=LONG_MS), FETCH)
     assert await client.is_silent()
     second = client.ask(ApiVersionsRequest(), 0)
-    assert (await client.answer(FetchRequest, FETCH))[0] == first
-    assert (await client.answer(ApiVersionsRequest, 0))[0] == second
+    assert (await client.response(FetchRequest, FETCH))[0] == first
+    assert (await client.response(ApiVersionsRequest, 0))[0] == second
 
 
 @in_world()
 async def test_records_that_wait_behind_a_long_poll_are_sent_although_their_segment_went(
     world: World,
 ) -> None:
-    """The answer was made before the topic was deleted, and its bytes are still there."""
+    """The response was made before the topic was deleted, and its bytes are still there."""
     client, other = world.connect(), world.connect()
     await create(client)
     await create(client, "u")
@@ -126,9 +126,9 @@ async def test_records_that_wait_behind_a_long_poll_are_sent_although_their_segm
     client.ask(fetch((0, 0)), FETCH)
     assert await delete_topic(other) == ErrorCode.NONE
     await append(other, batch(1), topic="u")
-    await client.answer(FetchRequest, FETCH)
-    _, answer = await client.answer(FetchRequest, FETCH)
-    assert [record.offset for record in records_of(fetched(answer)[0])] == [0, 1, 2]
+    await client.response(FetchRequest, FETCH)
+    _, response = await client.response(FetchRequest, FETCH)
+    assert [record.offset for record in records_of(fetched(response)[0])] == [0, 1, 2]
 
 
 @in_world()
@@ -139,8 +139,8 @@ async def test_request_without_a_response_keeps_its_place_in_the_order(world: Wo
     client.ask(fetch((0, 1), wait_ms=LONG_MS), FETCH)
     client.ask(produce(batch(1), acks=0), PRODUCE)
     client.ask(ApiVersionsRequest(), 0)
-    assert (await client.answer(FetchRequest, FETCH))[0] == 3
-    assert (await client.answer(ApiVersionsRequest, 0))[0] == 5
+    assert (await client.response(FetchRequest, FETCH))[0] == 3
+    assert (await client.response(ApiVersionsRequest, 0))[0] == 5
 
 
 # Rule 3
@@ -160,7 +160,7 @@ async def test_peer_that_does_not_read_its_responses_stops_itself(world: World) 
     assert (await other.call(ApiVersionsRequest(), 0)).error_code == 0
     client.read_all()
     for number in range(50):
-        assert (await client.answer(FetchRequest, FETCH))[0] == 3 + number
+        assert (await client.response(FetchRequest, FETCH))[0] == 3 + number
 
 
 @in_world()
@@ -173,7 +173,7 @@ async def test_at_most_a_hundred_requests_of_a_connection_wait(world: World) -> 
     assert client.is_paused
     await append(world.connect(), batch(1))
     for _ in range(WAITING_MAX + 20):
-        assert len(records_of(fetched((await client.answer(FetchRequest, FETCH))[1])[0])) == 1
+        assert len(records_of(fetched((await client.response(FetchRequest, FETCH))[1])[0])) == 1
 
 
 # Rule 4
@@ -192,8 +192,8 @@ async def test_large_request_waits_until_there_is_memory_for_it(world: World) ->
     assert second.undelivered > 100_000
     assert (await world.connect().call(ApiVersionsRequest(), 0)).error_code == 0
     first.give(frame[100_000:])
-    await first.answer(ProduceRequest, PRODUCE)
-    await second.answer(ProduceRequest, PRODUCE)
+    await first.response(ProduceRequest, PRODUCE)
+    await second.response(ProduceRequest, PRODUCE)
     assert world.broker.request_memory.used == 0
 
 
@@ -208,8 +208,8 @@ async def test_memory_of_a_request_is_free_only_when_it_has_been_handled(world: 
     assert world.broker.request_memory.used > 200_000, "a worker still recompresses the first"
     assert second.is_paused
     world.workers.go_on()
-    await first.answer(ProduceRequest, PRODUCE)
-    await second.answer(ProduceRequest, PRODUCE)
+    await first.response(ProduceRequest, PRODUCE)
+    await second.response(ProduceRequest, PRODUCE)
     assert world.broker.request_memory.used == 0
 
 
@@ -225,7 +225,7 @@ async def test_a_request_that_waits_for_memory_is_not_overtaken_by_a_smaller_one
     assert (second.is_paused, third.is_paused) == (True, True)
     first.give(large[100_000:])
     for client in (first, second, third):
-        await client.answer(ProduceRequest, PRODUCE)
+        await client.response(ProduceRequest, PRODUCE)
 
 
 @in_world(socket_request_max_bytes="300000", queued_max_request_bytes="300000")
@@ -238,7 +238,7 @@ async def test_connection_that_ends_gives_its_memory_back_and_its_place_in_the_q
     third.give(frame)
     second.disconnect()
     first.disconnect()
-    await third.answer(ProduceRequest, PRODUCE)
+    await third.response(ProduceRequest, PRODUCE)
     assert world.broker.request_memory.used == 0
 
 
@@ -337,8 +337,8 @@ async def test_first_use_of_a_partition_by_a_long_poll_does_not_hold_up_the_conn
     await create(client)
     client.ask(fetch((0, 0), wait_ms=LONG_MS), FETCH)
     client.ask(produce(batch(1)), PRODUCE)
-    _, answer = await client.answer(FetchRequest, FETCH)
-    assert len(records_of(fetched(answer)[0])) == 1
+    _, response = await client.response(FetchRequest, FETCH)
+    assert len(records_of(fetched(response)[0])) == 1
 
 
 @in_world()
@@ -355,7 +355,7 @@ async def test_records_that_cannot_be_read_end_one_connection(world: World) -> N
     assert client.was_aborted
     assert sum("shorter than the region" in line for line in world.lines) == 1
     other.ask(ApiVersionsRequest(), 0)
-    assert (await other.answer(ApiVersionsRequest, 0))[0] == 1
+    assert (await other.response(ApiVersionsRequest, 0))[0] == 1
 
 
 @in_world()
@@ -366,5 +366,5 @@ async def test_small_records_of_many_partitions_leave_in_one_piece(world: World)
         await append(client, batch(1, first=number), partition=number)
     with patch.object(client, "send", wraps=client.send) as sent:
         client.ask(fetch(*((number, 0) for number in range(20))), FETCH)
-        await client.answer(FetchRequest, FETCH)
+        await client.response(FetchRequest, FETCH)
     assert sent.call_count == 1

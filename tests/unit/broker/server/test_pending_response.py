@@ -30,15 +30,15 @@ class Taker:
 def test_it_is_taken_when_it_is_complete() -> None:
     taker = Taker(PendingResponse())
     assert taker.pending.body is None
-    taker.pending.complete((b"answer",))
-    assert taker.taken == [(b"answer",)]
-    assert taker.pending.body == (b"answer",)
+    taker.pending.complete((b"response",))
+    assert taker.taken == [(b"response",)]
+    assert taker.pending.body == (b"response",)
 
 
 def test_a_cancelled_one_tells_nobody() -> None:
     taker = Taker(PendingResponse())
     taker.pending.cancel()
-    taker.pending.complete((b"answer",))
+    taker.pending.complete((b"response",))
     assert taker.taken == []
 
 

@@ -15,8 +15,8 @@ ALL_TOPICS = MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
 
 async def partition_counts(client: Client, request: MetadataRequest, version: int = 12) -> dict[str, int]:
-    answer = await client.call(request, version)
-    return {topic.name: len(topic.partitions) for topic in answer.topics}
+    response = await client.call(request, version)
+    return {topic.name: len(topic.partitions) for topic in response.topics}
 
 
 @in_world()
@@ -30,8 +30,8 @@ async def test_others_are_served_while_a_large_response_is_made(world: World) ->
         await other.call(ApiVersionsRequest(), 0)
         assert await client.is_silent()
         world.workers.go_on()
-        _, answer = await client.answer(MetadataRequest, 12)
-        assert len(answer.topics[0].partitions) == 600
+        _, response = await client.response(MetadataRequest, 12)
+        assert len(response.topics[0].partitions) == 600
 
 
 @in_world()
@@ -63,17 +63,17 @@ async def test_a_request_during_the_making_of_a_response_gets_the_changes_since(
     world.workers.go_on()
     epochs = []
     for client in (first, second):
-        _, answer = await client.answer(MetadataRequest, 12)
-        epochs.append(answer.topics[0].partitions[7].leader_epoch)
+        _, response = await client.response(MetadataRequest, 12)
+        epochs.append(response.topics[0].partitions[7].leader_epoch)
     assert epochs == [0, 5]
 
 
 def test_few_responses_are_kept_and_none_that_is_older_than_the_request() -> None:
     kept = ResponseCache()
     for number in range(CACHED_MAX + 1):
-        kept.put(number, 7, "brokers", b"answer")
+        kept.put(number, 7, "brokers", b"response")
     assert kept.find(0, 7, "brokers") is None
-    assert kept.find(1, 7, "brokers") == kept.find(1, 6, "brokers") == b"answer"
+    assert kept.find(1, 7, "brokers") == kept.find(1, 6, "brokers") == b"response"
     assert kept.find(1, 8, "brokers") is None
     assert kept.find(1, 7, "other brokers") is None
 
@@ -98,5 +98,5 @@ async def test_configs_of_many_topics_are_those_of_each(world: World) -> None:
     await other.call(ApiVersionsRequest(), 0)
     assert await client.is_silent()
     world.workers.go_on()
-    _, answer = await client.answer(DescribeConfigsRequest, 4)
-    assert list(answer.results) == each
+    _, response = await client.response(DescribeConfigsRequest, 4)
+    assert list(response.results) == each

@@ -29,8 +29,8 @@ async def subscribe(client: Client, name: str = "all", **settings: str) -> None:
     )
     resource = k44.AlterConfigsResource(resource_type=16, resource_name=name, configs=configs)
     request = k44.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
-    (answer,) = (await client.call(request, 1)).responses
-    assert answer.error_code == ErrorCode.NONE, answer.error_message
+    (response,) = (await client.call(request, 1)).responses
+    assert response.error_code == ErrorCode.NONE, response.error_message
 
 
 async def ask(client: Client, instance_id: bytes = CLIENT) -> Any:
