@@ -9,7 +9,7 @@ WORKERS ?= 3
 # Images of containers often set this. Then each of the hundreds of processes that tests start compiles what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check up bench sim soak docs clean
+.PHONY: help demo test check up bench sim soak docs site clean
 
 help:
 	@echo "make demo    three brokers, a pipeline on Spark, kills on both sides, an audit, a verdict"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench   Strandline beside Apache Kafka, into docs/benchmarks"
 	@echo "make sim     random simulated clusters under faults, for SIM_SECONDS"
 	@echo "make soak    the long versions of the random tests"
+	@echo "make site    build the documentation as a site, into build/site"
 	@echo "make docs    regenerate docs/reference and the types of the blocking clients"
 
 $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
@@ -98,5 +99,14 @@ docs: $(VENV)/.dev
 	@$(BIN)/python -m tests.tidy.api_index
 	@$(BIN)/python -m tests.tidy.adr_index
 
+$(VENV)/.docs: $(VENV)/.core
+	@echo "installing what builds the site"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e '.[docs]'
+	@touch $@
+
+# Links and anchors that lead nowhere end the build.
+site: $(VENV)/.docs
+	@$(BIN)/python docs/site/build.py
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

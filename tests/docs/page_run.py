@@ -73,10 +73,11 @@ class PageRun:
     def _prepare(self) -> None:
         (self._directory / "examples").symlink_to(ROOT / "examples")
         ran = "".join(fence.text for fence in self._fences if fence.directive not in ("not run", "proved by"))
-        if not _UP.search(ran) and re.search(r":9092|strandline ", ran):
+        stays = "".join(fence.text for fence in self._fences if fence.directive == "stays")
+        if not _UP.search(stays) and re.search(r":9092|strandline ", ran):
             broker = self._stack.enter_context(running_broker())
             self._ports[9092] = int(broker.bootstrap.rpartition(":")[2])
-            if ":8081" in ran and not _REGISTRY.search(ran):
+            if ":8081" in ran and not _REGISTRY.search(stays):
                 log = self._directory / "registry.log"
                 registry = self._stack.enter_context(running_registry(broker.bootstrap, log))
                 self._ports[8081] = int(registry.url.rpartition(":")[2])
