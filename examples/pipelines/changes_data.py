@@ -1,4 +1,4 @@
-"""The topic and records for changes.yaml, as Debezium writes them.
+"""Writes the topic and records for changes.yaml, as Debezium writes them.
 
 `python examples/pipelines/changes_data.py [BOOTSTRAP]`
 """
@@ -19,7 +19,7 @@ def row(number: int, name: str) -> dict[str, Any]:
 
 
 def first_changes() -> list[tuple[int, dict[str, Any] | None]]:
-    """Envelopes by id, in order; None is a tombstone."""
+    """Returns envelopes with their ids, in order; None is a tombstone."""
     return [
         (1, {"op": "r", "ts_ms": 1000, "before": None, "after": row(1, "Ada")}),
         (2, {"op": "r", "ts_ms": 1000, "before": None, "after": row(2, "Bo")}),
@@ -32,7 +32,8 @@ def first_changes() -> list[tuple[int, dict[str, Any] | None]]:
 
 
 def later_changes() -> list[tuple[int, dict[str, Any] | None]]:
-    """Of row 4 compaction has left the tombstone only; row 3 is there again; one operation is not Debezium's."""
+    """Returns later envelopes: compaction has left only the tombstone of row 4, row 3 comes again, and one operation is
+    not Debezium's."""
     return [
         (1, {"op": "u", "ts_ms": 5000, "before": row(1, "Ada"), "after": row(1, "Ada L.")}),
         (4, None),

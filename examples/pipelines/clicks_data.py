@@ -1,4 +1,4 @@
-"""The topic and files for clicks.yaml. `python examples/pipelines/clicks_data.py [BOOTSTRAP] [HISTORY]`"""
+"""Writes the topic and files for clicks.yaml. `python examples/pipelines/clicks_data.py [BOOTSTRAP] [HISTORY]`"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and records for orders.yaml. `python examples/pipelines/orders_data.py [BOOTSTRAP] [ORDERS]`
+"""Writes the topics and records for orders.yaml. `python examples/pipelines/orders_data.py [BOOTSTRAP] [ORDERS]`
 
 The records are the same each time: some orders are broken, and customer c-9 was deleted.
 """
@@ -19,7 +19,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def customers() -> list[tuple[str, dict[str, str] | None]]:
-    """In the order in which they are written: some move, one is deleted."""
+    """Returns customers in the order in which they are written: some move, one is deleted."""
     found: list[tuple[str, dict[str, str] | None]] = []
     for number in range(CUSTOMERS):
         name = f"c-{number}"
@@ -32,7 +32,7 @@ def customers() -> list[tuple[str, dict[str, str] | None]]:
 
 
 def orders(count: int, first: int = 0) -> Iterator[bytes]:
-    """Orders numbered from `first` on. One in fifty is broken, in one way or another."""
+    """Yields orders numbered from `first` on, of which one in fifty is broken in some way."""
     chance = random.Random(17 + first)
     for number in range(first, first + count):
         order = {

@@ -1,7 +1,7 @@
 //! The streams of the four codecs, read through a window, with a bound on what they inflate to.
 //!
-//! Framing as in `strandline/wire/compression.py`: gzip members, snappy raw or in xerial's chunks, one lz4 frame of
-//! independent blocks (Java refuses linked ones), zstd frames. Nothing may stand after the stream.
+//! The framing is that of `strandline/wire/compression.py`: gzip members, snappy raw or in xerial's chunks, one lz4 frame of
+//! independent blocks (Java refuses linked ones), zstd frames. No byte may follow the stream.
 
 use std::cell::RefCell;
 use std::hash::Hasher;
@@ -22,7 +22,7 @@ const ZSTD: u8 = 4;
 const WINDOW_BYTES: usize = 64 * 1024;
 
 const LZ4_MAGIC: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];
-/// Version 1 in the two upper bits, then independent blocks; neither a dictionary nor the reserved bit.
+/// The bits that a frame's flags must have: version 1 and independent blocks, without dictionary and reserved bit.
 const LZ4_FLAGS_MASK: u8 = 0b1110_0011;
 const LZ4_FLAGS: u8 = 0b0110_0000;
 const LZ4_BLOCK_CHECKSUM: u8 = 0b0001_0000;
@@ -32,7 +32,7 @@ const LZ4_STORED_BLOCK: u32 = 1 << 31;
 
 const XERIAL_MAGIC: &[u8] = b"\x82SNAPPY\x00";
 const XERIAL_HEADER_BYTES: usize = 16;
-/// Three bytes of snappy copy 64 at the most.
+/// The bound of the inflated size: three bytes of snappy copy 64 bytes at most.
 const SNAPPY_RATIO_MAX: u64 = 22;
 
 pub enum Stream<'a> {
@@ -59,14 +59,14 @@ pub struct Inflated<'a> {
     window: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes of the windows before this one.
+    /// The number of bytes in the windows before this one.
     passed: u64,
     bytes_max: u64,
     is_over: bool,
 }
 
 impl Inflated<'_> {
-    /// The next window; false at the end of the stream.
+    /// Reads the next window; returns false at the end of the stream.
     #[cold]
     fn refill(&mut self) -> Result<bool, Fault> {
         if self.is_over {
@@ -137,7 +137,7 @@ impl Body for Inflated<'_> {
 }
 
 impl Stream<'_> {
-    /// Fills the window as far as the stream goes; 0 at its end, where nothing may be left over.
+    /// Fills the window as far as the stream goes; returns 0 at its end, where no byte may be left.
     fn read(&mut self, window: &mut Vec<u8>, bytes_max: u64) -> Result<usize, Fault> {
         match self {
             Stream::Gzip(stream) => {
@@ -247,7 +247,7 @@ impl<'a> SnappyStream<'a> {
         Ok(SnappyStream { data, is_xerial })
     }
 
-    /// One block; blocks of snappy are inflated whole.
+    /// Reads one block; blocks of snappy are inflated whole.
     fn read(&mut self, window: &mut Vec<u8>, bytes_max: u64) -> Result<usize, Fault> {
         loop {
             if self.data.is_empty() {
@@ -289,7 +289,7 @@ impl<'a> SnappyStream<'a> {
     }
 }
 
-/// One lz4 frame. Its blocks have 4 MB at the most, and stand alone.
+/// Reads one lz4 frame. Its blocks have 4 MB at most, and are independent.
 pub struct Lz4Stream<'a> {
     data: &'a [u8],
     flags: u8,
@@ -331,7 +331,7 @@ impl<'a> Lz4Stream<'a> {
         Ok(stream)
     }
 
-    /// One block.
+    /// Reads one block.
     fn read(&mut self, window: &mut Vec<u8>) -> Result<usize, Fault> {
         loop {
             if self.is_over {

@@ -1,4 +1,4 @@
-//! `strandline_kernel.check`: a verdict on the records of one batch. No state, no I/O.
+//! `strandline_kernel.check` returns a verdict on the records of one batch. It has no state and does no I/O.
 
 mod codecs;
 mod records;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 
 use crate::records::{Fault, Verdict};
 
-/// Other Python threads go on while a batch of this size or more is checked; for less, changing takes longer.
+/// Other Python threads run while a batch of this size or more is checked; for smaller ones a switch takes longer.
 const DETACH_BYTES_MIN: usize = 16 * 1024;
 
 type VerdictTuple = (i32, i64, i64, i64, i64, u64);

@@ -1,7 +1,7 @@
-//! The walk over the records of one batch: every frame, offset delta and timestamp against the header.
+//! Walks over the records of one batch, and compares every frame, offset delta and timestamp with the header.
 //!
 //! The rules are those of `strandline/wire/record_check.py`, which is the oracle of this file in property tests.
-//! Nothing of a record is kept: a window over the body is enough, whatever the batch inflates to.
+//! A window over the body is enough memory, whatever the batch inflates to.
 
 use crate::codecs;
 
@@ -27,7 +27,7 @@ pub enum Fault {
 
 pub struct Verdict {
     pub fault: Fault,
-    /// Number of the record at fault; -1 if the fault is not in one record.
+    /// The number of the record at fault; -1 if the fault is not in one record.
     pub record: i64,
     pub max_timestamp: i64,
     pub min_timestamp: i64,
@@ -57,22 +57,22 @@ const BASE_TIMESTAMP_AT: usize = 27;
 const RECORD_COUNT_AT: usize = 57;
 const MAGIC: u8 = 2;
 const CODEC_MASK: u8 = 7;
-/// Length, attributes, two deltas, two lengths and a count, of one byte each.
+/// The smallest record: length, attributes, two deltas, two lengths and a count, of one byte each.
 pub const RECORD_BYTES_MIN: i64 = 7;
 const VARINT_BYTES_MAX: u32 = 5;
 const VARLONG_BYTES_MAX: u32 = 10;
 
 /// The bytes of a batch's records, from first to last.
 pub trait Body {
-    /// The next byte; `None` after the last one.
+    /// Returns the next byte; `None` after the last one.
     fn byte(&mut self) -> Result<Option<u8>, Fault>;
-    /// Passes over so many bytes; false if there are fewer.
+    /// Passes over so many bytes; returns false if there are fewer.
     fn skip(&mut self, count: u64) -> Result<bool, Fault>;
-    /// How many bytes were read or passed over.
+    /// Returns the number of bytes that were read or passed over.
     fn position(&self) -> u64;
-    /// How many bytes are left, where that is known without reading them.
+    /// Returns the number of bytes that are left, if it is known without reading them.
     fn left(&self) -> Option<u64>;
-    /// How many bytes the body had, as far as it was read.
+    /// Returns the number of bytes of the body, as far as it was read.
     fn total(&self) -> u64;
 }
 
@@ -117,7 +117,7 @@ impl Body for Plain<'_> {
     }
 }
 
-/// The verdict on one whole batch. Its CRC is not looked at.
+/// Returns the verdict on one whole batch, without its CRC.
 pub fn check(batch: &[u8], inflated_bytes_max: u64, record_count_max: i64) -> Verdict {
     if batch.len() < HEADER_BYTES || batch[MAGIC_AT] != MAGIC {
         return Verdict::of_batch(Fault::Header);
@@ -239,7 +239,7 @@ fn headers<B: Body>(body: &mut B, end: u64, count: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Passes over a length and so many bytes; false for a length of -1, which stands for null.
+/// Passes over a length and so many bytes; returns false for a length of -1, which stands for null.
 #[inline(always)]
 fn field<B: Body>(body: &mut B, end: u64) -> Result<bool, Fault> {
     let size = varint(body, end, VARINT_BYTES_MAX)?;
@@ -256,7 +256,7 @@ fn field<B: Body>(body: &mut B, end: u64) -> Result<bool, Fault> {
     }
 }
 
-/// The length of the next record; `None` where the body ends.
+/// Returns the length of the next record; `None` at the end of the body.
 #[inline(always)]
 fn first_varint<B: Body>(body: &mut B) -> Result<Option<i64>, Fault> {
     let byte = match body.byte()? {

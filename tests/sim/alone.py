@@ -1,4 +1,4 @@
-"""Workloads of clients on one node that is killed and stopped: much happens in a second, for there are no replicas."""
+"""Workloads of clients on one node that is killed and stopped: without replicas, much happens in a second."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ async def cluster_with_load(world: World) -> tuple[list[SimulatedNode], Load]:
 
 
 async def begin(load: Load, nodes: list[SimulatedNode]) -> None:
-    """Returns when the controller knows where each replica is."""
+    """Starts the load, and returns when the controller knows the directory of each replica."""
     load.start()
     await cluster.until(lambda: all(are_all_assigned(node) for node in nodes))
 

@@ -1,4 +1,7 @@
-"""Clients on one node that is killed and stopped; the search for mutants relies on these scenarios."""
+"""Clients on one node that is killed and stopped.
+
+The scenarios are in `alone.py`, because `search_mutants.py` runs them too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A process that is killed loses nothing that it had written, wherever it was."""
+"""A process that is killed loses nothing that it had written, at whatever moment.
+
+The scenarios are in `scenarios.py`, because `test_mutants.py` and `search_mutants.py` run them too.
+"""
 
 from __future__ import annotations
 

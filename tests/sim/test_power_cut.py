@@ -1,4 +1,7 @@
-"""A power cut takes what was not synced and nothing else (Kafka's contract; KIP-320 for what clients see of it)."""
+"""A power cut takes only records that were not synced (Kafka's contract; KIP-320 for clients).
+
+Most scenarios are in `scenarios.py`, because `test_mutants.py` and `search_mutants.py` run them too.
+"""
 
 from __future__ import annotations
 

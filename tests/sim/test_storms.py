@@ -1,4 +1,8 @@
-"""Cores in storms of chance: nothing that is committed is lost, and all agree in the end."""
+"""Cores in storms of chance: nothing that is committed is lost, and all agree in the end.
+
+The stories are in `quorum_stories.py`, `partition_stories.py`, `group_stories.py` and `transaction_stories.py`, because
+`search_mutants.py` runs them too; the `*_judge.py` beside them find violations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Voters come and go in the simulated world."""
+"""Voters come and go in the simulated world.
+
+The scenarios are in `voters.py`, because `search_mutants.py` runs them too.
+"""
 
 from __future__ import annotations
 

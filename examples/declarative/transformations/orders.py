@@ -19,7 +19,7 @@ def session() -> SparkSession:
 
 @dp.table
 def orders() -> DataFrame:
-    """Appended to as records come: a streaming table."""
+    """A streaming table, to which rows are appended as records come."""
     stream = (
         session()
         .readStream.format("strandline")
@@ -34,6 +34,6 @@ def orders() -> DataFrame:
 
 @dp.materialized_view
 def revenue() -> DataFrame:
-    """Computed anew from the table."""
+    """A materialized view, which is computed again from the table."""
     by_hour = session().table("orders").groupBy(f.date_trunc("hour", "at").alias("hour"))
     return by_hour.agg(f.sum("amount").alias("revenue"))
