@@ -99,8 +99,8 @@ class CompactionMachine(RuleBasedStateMachine):
     def forget_producers(self) -> None:
         self.producers.expire(self.now_ms - 20)
 
-    @rule(memory=st.sampled_from((350, 1 << 20)), anew=st.booleans())
-    def compact(self, memory: int, anew: bool) -> None:
+    @rule(memory=st.sampled_from((350, 1 << 20)), is_first=st.booleans())
+    def compact(self, memory: int, is_first: bool) -> None:
         stable = min(self.first_open.values(), default=self.log.log_end_offset)
         if len(self.log.segments) == 1 or stable <= self.log.segments[0].base_offset:
             return
@@ -110,7 +110,7 @@ class CompactionMachine(RuleBasedStateMachine):
             self.store,
             self.log,
             now_ms=self.now_ms,
-            cleaned_to=None if anew else self.cleaned_to,
+            cleaned_to=None if is_first else self.cleaned_to,
             last_stable_offset=stable,
             key_bytes_max=memory,
         )

@@ -1,4 +1,4 @@
-"""A controller is what its records say: planning changes nothing, and whoever reads the records knows the same."""
+"""A controller is what its records say: planning changes nothing, and every reader of the records knows the same."""
 
 from __future__ import annotations
 

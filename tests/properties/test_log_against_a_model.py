@@ -112,7 +112,7 @@ class LogMachine(RuleBasedStateMachine):
         while self.batches and self.batches[-1][-1].offset >= offset:
             self.empty_end = self.batches.pop()[0].offset
         self.start = min(self.start, self.end)
-        # Producers are rebuilt by whoever truncates; here a restart does it.
+        # The caller that truncates also rebuilds the producers; here a restart does it.
         self.log = self.store.open(start_offset=self.start)
         assert isinstance(self.log.producers, Producers)
         self.sequences = {e.producer_id: e.last_sequence + 1 for e in self.log.producers.entries()}

@@ -55,7 +55,7 @@ def test_each_round_with_someone_new_is_followed_by_another() -> None:
 
 
 def test_it_never_waits_longer_than_the_rebalance_timeout() -> None:
-    """ "up to a maximum of max.poll.interval.ms": whoever keeps coming does not hold up the others for ever."""
+    """ "up to a maximum of max.poll.interval.ms": members that keep coming do not hold up the others for ever."""
     group = new_group()
     tokens = {"a": group.send_join("a", **TIMES)}
     passed = 0

@@ -91,7 +91,7 @@ def test_996_epoch_rises_only_after_a_majority_of_pre_votes() -> None:
 
 
 def test_996_prospective_that_is_refused_in_favour_of_a_leader_follows_it() -> None:
-    """'Prospective': whoever learns of the epoch's leader from one who hears it becomes its follower."""
+    """'Prospective': a node that learns of the epoch's leader from another that hears it becomes its follower."""
     voter = Node()
     voter.follow(2, 1)
     voter.step(m.TimePassed(), after_s=SETTINGS.fetch_timeout_s + 0.1)

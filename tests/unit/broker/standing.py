@@ -14,7 +14,7 @@ from tests.unit.broker.world import World
 
 @contextmanager
 def high_watermark_stands(world: World, topic: str) -> Iterator[Replica]:
-    """That of the topic's first partition; whoever waits for it looks again when it moves on."""
+    """Keeps the high watermark of the topic's first partition; its waiters look again when it moves on."""
     standing = world.broker.replicas.get(topic, 0)
     assert standing is not None
     mark, original = standing.high_watermark, Replica.high_watermark

@@ -113,7 +113,7 @@ def test_a_downgrade_that_is_written_but_not_confirmed_rebalances() -> None:
     machine.run(machine.shard.write_failed(result.on_written, FAILED, machine.now()))
     assert old.state == "PreparingRebalance"
     machine.pass_time(59_000)
-    assert old.members == set(), "whoever does not rejoin is gone"
+    assert old.members == set(), "a member that does not rejoin is gone"
 
 
 def test_a_coordinator_that_finds_a_downgrade_in_the_log_rebalances() -> None:
@@ -123,7 +123,7 @@ def test_a_coordinator_that_finds_a_downgrade_in_the_log_rebalances() -> None:
     machine.fail_over()
     assert old.state == "PreparingRebalance"
     machine.pass_time(59_000)
-    assert old.members == set(), "whoever does not rejoin is gone"
+    assert old.members == set(), "a member that does not rejoin is gone"
 
 
 def test_a_downgrade_that_is_not_written_costs_no_other_member_its_place() -> None:

@@ -121,7 +121,7 @@ def test_damage_below_the_recovery_point_cuts_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clean", [True, False])
 def test_damage_to_what_was_flushed_costs_nothing_behind_it(tmp_path: Path, clean: bool) -> None:
-    """It is no torn end: whoever reads the damaged batch is told, and everybody else finds what was acknowledged."""
+    """It is no torn end: a reader of the damaged batch gets an error, and all others find the acknowledged records."""
     store = Store(tmp_path)
     log = filled(store)
     end = log.log_end_offset

@@ -183,7 +183,7 @@ def test_a_string_too_long_for_its_length_is_no_value_that_can_be_encoded(messag
 
 
 def test_a_string_that_only_the_newer_form_could_hold_is_refused() -> None:
-    """As by Kafka; otherwise it would be taken in, and could not be told to whoever speaks an older version."""
+    """As by Kafka; otherwise it would be taken in, and could not be sent to a client of an older version."""
     longest = Sample(text="x" * 32_767)
     data = bytes(encode(longest, 2))
     assert decode(Sample, 2, data) == longest

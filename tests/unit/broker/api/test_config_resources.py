@@ -1,4 +1,4 @@
-"""Resources with settings: listed and described alike, and altered by whoever can tell what fits."""
+"""Resources with settings: listed and described alike, and altered by the node that can tell which value fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of many parts: others are served while they are made, and what has not changed is not made again."""
+"""Large responses: others are served while one is made, and parts that have not changed are not made again."""
 
 from __future__ import annotations
 
