@@ -16,6 +16,7 @@ from strandline.broker.server.request_context import RequestContext
 from strandline.client.consumer.log_offsets import NO_EPOCH, UNKNOWN_OFFSET, EpochEnd
 from strandline.client.consumer.positions import Positions
 from strandline.client.net.metadata import Metadata
+from strandline.client.producer.transactions import Transactions
 from strandline.controller import partitions
 from strandline.partition.producers import AppendedBatch, Producers
 from strandline.rpc.frames import BadFrame, FrameReader
@@ -161,6 +162,17 @@ def recreated_topics_keep_their_epochs(patch: Patch) -> None:
             self.topics[now.name] = replace(now, partitions=(newest,))
 
     patch.setattr(Metadata, "_apply_topic", apply)
+
+
+def lost_responses_are_forgotten(patch: Patch) -> None:
+    """A producer goes on with its epoch after its EndTxn had no response."""
+    original = Transactions._end
+
+    async def end(self: Transactions, is_commit: bool, deadline: float) -> None:
+        await original(self, is_commit, deadline)
+        self._needs_epoch_bump = False
+
+    patch.setattr(Transactions, "_end", end)
 
 
 # Requests

@@ -189,6 +189,7 @@ FIELD: Final[dict[str, Rule | Other]] = {
     "reassigned-while-leaders-die": field_rules.replicas_are_removed_at_once,
     "watermark-stands-below-min-isr": rules.too_few_in_sync_are_enough,
     "api-versions-header": field_rules.every_flexible_response_has_tags,
+    "client-after-a-lost-end": field_rules.lost_responses_are_forgotten,
     "commit-response-is-lost": field_rules.repeated_ends_are_refused,
     "hostile-frames": field_rules.any_size_is_waited_for,
     "written-but-timed-out": rules.repeated_batches_are_appended,

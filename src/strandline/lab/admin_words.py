@@ -48,6 +48,11 @@ class AdminWords(LabBase):
         offsets = await (await self.admin()).list_group_offsets(group)
         return sum(each.offset for each in offsets.values())
 
+    async def set_feature(self, name: str, level: int) -> None:
+        """Brings a feature of the cluster down to this level."""
+        self._say(STEP, f"the cluster gets {name}={level}")
+        await (await self.admin()).update_features({name: level}, kind="safe-downgrade")
+
     async def recreate_topic(self) -> None:
         """Deletes the topic with its records and creates another one of the same name."""
         self._say(STEP, "the topic is deleted and created again")

@@ -7,7 +7,8 @@ States and the steps from one to another (KIP-98; KIP-890 for version 2):
     any --another producer took over, or the coordinator says that nothing can help--> FATAL
 
 In version 1 the producer adds each partition to the transaction at the coordinator before records go there, and
-each group before its offsets. In version 2 brokers do that themselves, and each end of a transaction gives the
+each group before its offsets; after a request without a response it takes a new epoch before the next transaction,
+because the request may still arrive. In version 2 brokers do that themselves, and each end of a transaction gives the
 producer its next epoch, so that a delayed request of one transaction cannot reach into the next. The cluster
 decides on the version, by its feature `transaction.version`.
 """
@@ -374,10 +375,13 @@ class Transactions(Idempotence):
         versions = _V2_VERSIONS_MAX if self.is_transaction_v2 else _V1_VERSIONS_MAX
         while True:
             failure: KafkaError
+            is_sent = False
             try:
                 connection = await self._cluster.coordinators.connection(kind, key, deadline)
                 version = connection.version(type(request), at_most=versions.get(request.API_KEY))
+                is_sent = True
                 response = await connection.call(request, cls, version=version)
+                is_sent = False
                 error_codes = [response.error_code] if codes is None else codes(response)  # type: ignore[attr-defined]
                 code = first_error(error_codes)
                 failure = error_for(code)
@@ -392,6 +396,9 @@ class Transactions(Idempotence):
                     raise
                 failure = error
                 self._cluster.coordinators.forget(kind, key)
+            if is_sent and not self.is_transaction_v2:
+                # Without its response it may still arrive: in the next transaction, unless that has another epoch.
+                self._needs_epoch_bump = True
             wait = pause.failed()
             if self._cluster.now() + wait >= deadline:
                 raise KafkaTimeoutError(
