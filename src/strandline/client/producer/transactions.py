@@ -8,7 +8,7 @@ States and the steps from one to another (KIP-98; KIP-890 for version 2):
 
 In version 1 the producer adds each partition to the transaction at the coordinator before records go there, and
 each group before its offsets; after a request without a response it takes a new epoch before the next transaction,
-because the request may still arrive. In version 2 brokers do that themselves, and each end of a transaction gives the
+because the request may still arrive. In version 2 brokers add them themselves, and each end of a transaction gives the
 producer its next epoch, so that a delayed request of one transaction cannot reach into the next. The cluster
 decides on the version, by its feature `transaction.version`.
 """
