@@ -19,6 +19,8 @@ OF_OTHERS = {
     "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
     "ModuleNotFoundError: No module named 'strandline'",
     "Python worker failed to connect back",
+    "[CAST_INVALID_INPUT]",
+    "from_json",
     "pyarrow",
     "pandas",
     "numpy",
