@@ -89,6 +89,29 @@ def test_planted_mistake_is_found_and_its_mended_twin_survives(
 
 
 @pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
+def test_group_with_a_strategy_of_its_own_is_rebalanced(
+    three: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STRATEGY", "roundrobin")
+    (mistake,) = (each for each in MISTAKES if each.program == "drops_its_buffer")
+    result = trials_of(three, mistake, mended=False).run(BY_NAME["rebalance"])
+    print(result)
+    assert "lost" in {problem.kind for problem in result.problems}
+
+
+@pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
+def test_program_that_waits_for_the_session_of_its_killed_self_is_not_stuck(
+    three: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SESSION_MS", "30000")
+    mended = trials_of(three, MISTAKES[0], mended=True)
+    mended._quiet_s = 6
+    result = mended.run(BY_NAME["full-restart"])
+    print(result)
+    assert result.passed
+
+
+@pytest.mark.skipif(not IS_SOAK, reason="one of the long ones: STRANDLINE_SOAK=1 runs it")
 @pytest.mark.parametrize("fault", [trial.name for trial in TRIALS])
 @pytest.mark.parametrize("mistake", [MISTAKES[0], MISTAKES[1]], ids=lambda mistake: mistake.role)
 def test_mended_programs_survive_every_fault(three: Cluster, mistake: Mistake, fault: str) -> None:

@@ -28,6 +28,7 @@ RECORDS: Final = 60  # that a producer is asked to write
 # A program that has said nothing new for as long, though there is work, is stuck.
 QUIET_S: Final = 12.0
 FIRST_S: Final = 30.0
+_SESSION_S: Final = 60.0  # Java's and librdkafka's default is 45 s
 _TRIAL_S: Final = 600.0  # even for a program that always moves a little
 _numbers = count(1)
 
@@ -119,13 +120,15 @@ class Torture:
     def _settle(self, stage: Stage, is_done: Callable[[], bool]) -> bool:
         """Waits until the work is done; False if nothing has moved for too long."""
         last, since = -1, time.monotonic()
-        deadline = since + _TRIAL_S
+        began, deadline = since, since + _TRIAL_S
         while not is_done() and not stage.program.has_given_up:
             now, count = time.monotonic(), stage.count
             if count != last:
                 last, since = count, now
             if now - since > self._quiet_s or now > deadline:
-                return False
+                if now > began + _SESSION_S or not stage.is_held_by_the_dead:
+                    return False
+                since = now
             time.sleep(0.05)
         return is_done()
 

@@ -47,6 +47,7 @@ class Stage:
         self.partitions = 2 if role == CONSUMER else 1
         self.poison: set[tuple[str, int, int]] = set()
         self.fault_s: float | None = None
+        self._dead: set[str] = set()
         self._written = 0
         self._barriers: list[BrokerFault] = []
         self._clean_up = ExitStack()
@@ -119,6 +120,21 @@ class Stage:
             )
         ids = {each.record_id for each in self.program.said if each.record_id is not None}
         return sum(each.isdecimal() and int(each) < self.records for each in ids)
+
+    def kill_program(self) -> None:
+        """As `kill -9` does: its members stay in the group until their sessions end."""
+        self._dead = self._members()
+        self.program.kill()
+
+    @property
+    def is_held_by_the_dead(self) -> bool:
+        """True while members of a killed instance keep partitions from the one that runs: nothing is wrong with it."""
+        return bool(self._dead & self._members()) if self._dead else False
+
+    def _members(self) -> set[str]:
+        with suppress(KafkaError):  # no group, or its coordinator moves
+            return {each.member_id for each in self.admin.describe_groups([self.group])[self.group].members}
+        return set()
 
     def wait_said(self, count: int, seconds: float = 30.0) -> bool:
         """True once the program has said so much."""

@@ -10,8 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from strandline.client.admin.groups import GroupDescription
+from strandline.client.consumer.group.assignors import RangeAssignor
+from strandline.client.consumer.group.sticky import BUILT_IN
 from strandline.client.errors import KafkaError
 from strandline.client.sync import Consumer, Producer
 from strandline.testing.torture.stage import CONSUMER, PRODUCER, Skipped, Stage
@@ -19,6 +22,7 @@ from strandline.testing.torture.stage import CONSUMER, PRODUCER, Skipped, Stage
 _OFFSETS: Final = "__consumer_offsets"
 _TRANSACTIONS: Final = "__transaction_state"
 _BACKLOG: Final = 40
+_JOIN_S: Final = 20.0
 _SLOW_MS: Final = 800
 _SLOW_S: Final = 4.0
 _DOWN_S: Final = 1.5
@@ -36,24 +40,56 @@ def _rebalance(stage: Stage) -> None:
 
     The program hears of it seconds later. It gets new records all the time until then, so that it is never idle.
     """
+    group = _stable_group(stage)
     stage.write_backlog(_BACKLOG)
     stage.mark()
-    with (
-        suppress(KafkaError),
-        Consumer(
-            stage.cluster.client_settings,
-            group_id=stage.group,
-            enable_auto_commit=False,
-            session_timeout_ms=6000,
-        ) as guest,
-    ):
+    settings = {"group_protocol": "consumer"} if group.type == "consumer" else _as_others(group)
+    with Consumer(
+        stage.cluster.client_settings, group_id=stage.group, enable_auto_commit=False, **settings
+    ) as guest:
         guest.subscribe([stage.topic])
-        deadline = time.monotonic() + 8
-        while not guest.assignment() and time.monotonic() < deadline:
-            guest.poll(0.1)
+        deadline = time.monotonic() + _JOIN_S
+        while not guest.assignment():
+            if time.monotonic() > deadline:
+                raise Skipped(f"another member was not given a partition within {_JOIN_S:g} s")
             stage.write_backlog(_BACKLOG)
+            try:
+                guest.poll(0.1)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise Skipped(f"another member cannot join the group: {error}") from error
         stage.write_burst()
         time.sleep(0.5)
+
+
+def _stable_group(stage: Stage) -> GroupDescription:
+    """The program's group once its members have agreed upon an assignment."""
+    deadline = time.monotonic() + _JOIN_S
+    while True:
+        with suppress(KafkaError):  # it does not exist yet, or its coordinator moves
+            group = stage.admin.describe_groups([stage.group])[stage.group]
+            if group.state.lower() == "stable":
+                return group
+        if time.monotonic() > deadline:
+            raise Skipped("the program reads without a group, so no member can join it")
+        stage.write_backlog(_BACKLOG)
+        time.sleep(0.1)
+
+
+def _as_others(group: GroupDescription) -> dict[str, Any]:
+    """Settings of a member whose strategy has the name that the others agreed upon: the leader assigns, by its own."""
+    name = group.assignor
+    return {
+        "session_timeout_ms": 6000,
+        "partition_assignment_strategy": [name if name in BUILT_IN else NamedAssignor(name)],
+    }
+
+
+class NamedAssignor(RangeAssignor):
+    """An assignor of a client that has its own names, such as KafkaJS. It is never the leader's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 def _lost_response(stage: Stage) -> None:
@@ -87,7 +123,7 @@ def _duplicate_delivery(stage: Stage) -> None:
     stage.write_burst()
     stage.wait_said(before + 5, 4)
     stage.mark()
-    stage.program.kill()
+    stage.kill_program()
     for node in stage.cluster.nodes:
         node.faults.clear()
     stage.program.start()
@@ -167,7 +203,7 @@ def _full_restart(stage: Stage) -> None:
         before = stage.count
         stage.write_burst(2)
         stage.wait_said(before + 5, 10)
-        stage.program.kill()
+        stage.kill_program()
     stage.mark()
     for node in stage.cluster.nodes:
         node.kill()

@@ -31,7 +31,8 @@ def librdkafka(**settings: Any) -> confluent_kafka.Consumer:
             "group.id": GROUP,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": int(os.environ.get("SESSION_MS", "6000")),
+            "partition.assignment.strategy": os.environ.get("STRATEGY", "range,roundrobin"),
             **settings,
         }
     )
