@@ -114,6 +114,9 @@ async def test_a_value_that_does_not_fit_names_its_field(
         with pytest.raises(SerializationError, match=r"User\.age is 'old', and not int") as raised:
             await producer.send(topic, {"name": "Ada", "age": "old"})
         assert isinstance(raised.value.__cause__, ValueDoesNotFit)
+        for wrong in (None, 5):
+            with pytest.raises(SerializationError, match=rf"User\.name is {wrong}, and not string"):
+                await producer.send(topic, {"name": wrong, "age": 5})
         await producer.send_and_wait(topic, {"name": "Ada", "age": 5})
 
 

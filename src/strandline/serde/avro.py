@@ -80,7 +80,7 @@ def _mistake(error: Any) -> str:
     value itself."""
     schema = error.schema
     kind = schema.get("name", schema.get("type")) if isinstance(schema, dict) else schema
-    return f"{error.field or 'the value'} is {str(error.datum)[:100]!r}, and not {kind}"
+    return f"{error.field or 'the value'} is {repr(error.datum)[:100]}, and not {kind}"
 
 
 def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:

@@ -63,7 +63,7 @@ def _rebalance(stage: Stage) -> None:
 
 
 def _stable_group(stage: Stage) -> GroupDescription:
-    """The program's group once its members have agreed upon an assignment."""
+    """Returns the program's group once its members have agreed upon an assignment."""
     deadline = time.monotonic() + _JOIN_S
     while True:
         with suppress(KafkaError):  # it does not exist yet, or its coordinator moves
@@ -77,7 +77,7 @@ def _stable_group(stage: Stage) -> GroupDescription:
 
 
 def _as_others(group: GroupDescription) -> dict[str, Any]:
-    """Settings of a member whose strategy has the name that the others agreed upon: the leader assigns, by its own."""
+    """Returns settings of a member whose strategy has the name that the others agreed upon. Their leader assigns."""
     name = group.assignor
     return {
         "session_timeout_ms": 6000,
