@@ -155,7 +155,7 @@ def librdkafka_beside_a_consumer_upgrade(scene: Scene) -> None:
 
 
 def static_restart(client: str, settings: dict[str, str]) -> Callable[[Scene], None]:
-    """A static member that restarts within its session timeout causes no rebalance. An older twin is fenced."""
+    """Restarts a static member within its session timeout, which causes no rebalance. An older twin is fenced."""
 
     def story(scene: Scene) -> None:
         host = scene.java if client == "java" else scene.python

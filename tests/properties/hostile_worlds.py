@@ -66,11 +66,11 @@ class HostileWorld:
         self.user = user
 
     async def connect(self, *, is_controller_listener: bool) -> Client:
-        """A connection for damaged frames: in the state that comes after the login, if there is one."""
+        """Returns a connection for damaged frames: in the state that comes after the login, if there is one."""
         return await self._connect(self.user, is_controller_listener=is_controller_listener)
 
     async def witness(self) -> Client:
-        """A connection of somebody who may do everything."""
+        """Returns a connection of a user who may do everything."""
         return await self._connect(None if self.user is None else ADMIN, is_controller_listener=False)
 
     async def _connect(self, user: str | None, *, is_controller_listener: bool) -> Client:

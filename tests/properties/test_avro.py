@@ -40,7 +40,7 @@ def decimal_values(precision: int, scale: int) -> Any:
 
 @st.composite
 def leaf_schemas(draw: Any, number: int) -> tuple[Any, Any]:
-    """A type and a strategy of its values, in the form in which they are written and come out."""
+    """Returns a type and a strategy of its values, in the form in which they are written and come out."""
     precision = draw(st.integers(1, 38))
     scale = draw(st.integers(0, precision))
     decimal = {"logicalType": "decimal", "precision": precision, "scale": scale}

@@ -89,7 +89,7 @@ def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 async def everything(client: Client, topic: str, index: int) -> Records:
-    """All that a careful client can read: it checks every CRC and stops at what does not fit."""
+    """Returns all that a careful client can read: it checks every CRC and stops at what does not fit."""
     found: Records = {}
     part = fetched(await client.call(fetch((index, 0), topic=topic), 12))[index]
     if part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -40,7 +40,7 @@ PAUSE_TURNS = 6
 
 @st.composite
 def frames(draw: st.DrawFn, cls: type[Request], version: int) -> bytes:
-    """A request of any contents, whole or damaged, behind a good header."""
+    """Returns a request of any contents, whole or damaged, after a good header."""
     message = draw(values(cls, version))
     if isinstance(message, ProduceRequest):
         message = draw(st.just(message) | st.just(produce(draw(batches()), acks=draw(st.integers(-2, 2)))))

@@ -103,7 +103,7 @@ def agree(live: Producers, rebuilt: Producers, sender: Sender) -> None:
 
 
 def verdict(producers: Producers, made: BatchHeader) -> AppendedBatch | int | None:
-    """The batch that this one repeats, the error it gets, or None if it may be appended."""
+    """Returns the batch that a batch repeats, its error code, or None if it may be appended."""
     try:
         return producers.check(made)
     except KafkaError as error:

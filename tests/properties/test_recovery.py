@@ -32,7 +32,7 @@ def sample(number: int) -> bytes:
 
 
 def written(home: Path) -> tuple[Store, list[tuple[int, int]]]:
-    """A log of two segments; the position of each batch of the second, and the offset behind it."""
+    """Returns a log of two segments; the position of each batch of the second, and the offset after it."""
     store = Store(home, segment_bytes=2 * len(sample(COUNT)), index_interval_bytes=100)
     log = store.open()
     for number in range(COUNT):
@@ -80,7 +80,7 @@ def replayed(log: Log) -> Producers:
 
 
 def fresh_index(log: Log) -> bytes:
-    """The entries that appending the batches of the active segment makes."""
+    """Returns the entries that appending the batches of the active segment makes."""
     entries, since = b"", 0
     for position, found in log.active.headers():
         if since > log.config.index_interval_bytes:

@@ -15,7 +15,7 @@ BY_ID = 13
 
 
 async def begin(client: Client, *offsets: tuple[int, int]) -> tuple[int, Any]:
-    """A full fetch that asks for a session; the session and the response."""
+    """Sends a full fetch that asks for a session, and returns the session's id and the response."""
     response = await client.call(fetch(*offsets, session=(0, 0)), VERSION)
     assert response.error_code == ErrorCode.NONE
     return response.session_id, response

@@ -244,7 +244,7 @@ def test_an_instance_id_in_use_is_not_given_to_another() -> None:
 
 
 def upgraded() -> tuple[Classic, Consumers]:
-    """A classic member with everything, and a consumer that has just joined its group."""
+    """Returns a group with a classic member that has all partitions, and a consumer that has just joined."""
     classic = Classic(group="c")
     classic.joined("old", classic.send_join("old"))
     classic.sync("old", {"old": assignment({"orders": range(4)})})

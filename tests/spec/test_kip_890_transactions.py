@@ -94,7 +94,7 @@ async def sent(client: Client, request: ProduceRequest, version: int = 12) -> in
 
 
 async def read(client: Client) -> list[int]:
-    """The numbers of the records that a read_committed reader is shown."""
+    """Returns the numbers of the records that a read_committed reader gets."""
     where = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(
         max_wait_ms=0,

@@ -35,7 +35,7 @@ from strandline.client.sync.blocking import BlockingClient
 
 
 def text() -> str:
-    """The text that the file should hold."""
+    """Returns the text that the file should hold."""
     imports: set[str] = set()
     classes = []
     for name, client, blocking in _CLASSES:
@@ -48,7 +48,7 @@ def text() -> str:
 
 
 def _own(blocking: type) -> set[str]:
-    """The methods that the blocking class defines itself, and did not get from the asyncio one."""
+    """Returns the methods that the blocking class defines itself, and did not get from the asyncio one."""
     return {name for name, value in vars(blocking).items() if not hasattr(value, "__wrapped__")} - {
         name for name, value in vars(blocking).items() if isinstance(value, property)
     }
@@ -102,7 +102,7 @@ def _as_call(
 
 
 def _default(default: ast.expr) -> ast.expr:
-    """A default that can be read without its module, or an ellipsis."""
+    """Returns a default that can be read without its module, or an ellipsis."""
     try:
         ast.literal_eval(default)
     except ValueError:
@@ -111,7 +111,7 @@ def _default(default: ast.expr) -> ast.expr:
 
 
 def _import_of(name: str, module: ModuleType) -> Iterator[str]:
-    """The import that gives a module this name; nothing for what is built in."""
+    """Returns the import that gives a module this name; nothing for what is built in."""
     for node in ast.walk(ast.parse(inspect.getsource(module))):
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for alias in node.names:

@@ -36,7 +36,7 @@ from typing import Any, TypedDict
 
 
 def text() -> str:
-    """The text that the file should hold."""
+    """Returns the text that the file should hold."""
     common = {key.name for key in COMMON_KEYS}
     parts = [_HEAD, _class("CommonKeywords", "TypedDict, total=False", "every client", COMMON_KEYS)]
     for name, keys in (("Producer", PRODUCER_KEYS), ("Consumer", CONSUMER_KEYS), ("Admin", ADMIN_KEYS)):

@@ -39,7 +39,8 @@ def import_graph() -> Graph:
 
 
 def cycles(graph: Graph) -> list[list[str]]:
-    """The strongly connected components with more than one module, the largest first (Tarjan, without recursion)."""
+    """Returns the strongly connected components with more than one module, the largest first (Tarjan, without
+    recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -12,7 +12,7 @@ NAMED = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.py)?|[a-z_0-9]+\.py)`")
 
 
 def missing(text: str) -> list[str]:
-    """The files and folders of the source that a page names and that do not exist."""
+    """Returns the files and folders of the source that a page names and that do not exist."""
     source = ROOT / "src/strandline"
     names = {path.name for path in source.rglob("*.py")}
     return [

@@ -21,6 +21,7 @@ NOUN_PHRASES = ("The ", "A ", "An ", "Those ", "How ", "Where ", "Whether ", "Wh
 UNREAD = {"lab", "mirror"}
 READ = [
     "bench",
+    *(f"tests/{each}" for each in ("compat", "oracle", "registry", "security", "serde", "spark", "tidy")),
     *sorted(
         folder.relative_to(ROOT).as_posix()
         for folder in (SOURCE / "strandline").iterdir()

@@ -34,7 +34,7 @@ ALLOWED = {
 
 
 def doubles() -> dict[str, list[str]]:
-    """The places of each class name that has more than one."""
+    """Returns the places of each class name that has more than one."""
     places: defaultdict[str, set[str]] = defaultdict(set)
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()

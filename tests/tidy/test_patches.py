@@ -25,7 +25,7 @@ ALLOWED: Final[dict[str, str]] = {
 
 
 def patched(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """How many different attributes a function replaces, but for those of modules that are not ours."""
+    """Returns the number of attributes of our own modules that a function replaces."""
     places = {
         ", ".join(ast.unparse(argument) for argument in call.args[:2])
         for call in ast.walk(function)

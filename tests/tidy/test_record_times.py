@@ -36,7 +36,7 @@ def is_time(number: int) -> bool:
 
 
 def literal_times(text: str) -> Iterator[str]:
-    """The line and the number of each literal that is a time between 2001 and 2040, in any language."""
+    """Returns the line and the number of each literal that is a time between 2001 and 2040, in any language."""
     for at, line in enumerate(text.splitlines(), 1):
         for found in NUMBER.finditer(line):
             if is_time(int(found[1].replace("_", ""))):
@@ -44,7 +44,7 @@ def literal_times(text: str) -> Iterator[str]:
 
 
 def batches_without_a_time(text: str) -> Iterator[str]:
-    """The line of each use of `tests.batches` that takes the literal time of simulated clocks."""
+    """Returns the line of each use of `tests.batches` that takes the literal time of simulated clocks."""
     tree = ast.parse(text)
     names = {
         alias.name
@@ -73,7 +73,7 @@ def uses_a_real_broker(path: str, text: str) -> bool:
 
 
 def files_with_real_brokers() -> Iterator[tuple[str, str]]:
-    """The path and the text of each."""
+    """Returns the path and the text of each module."""
     for file in tracked_files():
         path = file.relative_to(ROOT).as_posix()
         if file.suffix in SUFFIXES and path.startswith(("bench/", "examples/", "tests/")):

@@ -43,7 +43,7 @@ FILLED_IN = {
 
 
 def quoted() -> list[str]:
-    """The texts in the first column of the tables."""
+    """Returns the texts in the first column of the tables."""
     rows = re.findall(r"^\| (`.*?|[a-z].*?) \|", PAGE.read_text(), re.MULTILINE)
     return [text for row in rows for text in re.findall(r"`([^`]+)`", row)]
 

@@ -15,7 +15,7 @@ Interpreter = Callable[[str, dict[str, str]], Iterable[str]]
 
 
 def replayed(text: str, interpret: Interpreter) -> str:
-    """The transcript with the output of today."""
+    """Returns the transcript with the output of the present code."""
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith("#") or not line.strip():

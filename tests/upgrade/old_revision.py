@@ -28,7 +28,7 @@ class RevisionMissing(Exception):
 
 
 def source_of(revision: str) -> Path:
-    """The directory to put on PYTHONPATH; RevisionMissing says how to get the history."""
+    """Returns the directory to put on PYTHONPATH. Raises RevisionMissing, which says how to get the history."""
     return install(f"strandline-{revision[:12]}", lambda place: _unpack(revision, place)) / "src"
 
 
@@ -47,6 +47,6 @@ def _unpack(revision: str, place: Path) -> None:
 
 
 def old_command(*arguments: str, revision: str = V0_1_0) -> AbstractContextManager[Command]:
-    """The `strandline` command of the old revision, with the Python and the packages of today."""
+    """Returns the `strandline` command of the old revision, with the Python and the packages of today."""
     path = os.pathsep.join(filter(None, (str(source_of(revision)), os.environ.get("PYTHONPATH"))))
     return command(*arguments, env={"PYTHONPATH": path}, module="strandline.cli.main")

@@ -24,7 +24,7 @@ DIGITS = Context(prec=38)
 
 
 def record(*fields: Any, name: str = "Order") -> dict[str, Any]:
-    """A schema; a field is a name and a type, and perhaps more keys."""
+    """Returns a schema; a field is a name and a type, and perhaps more keys."""
     listed = [{"name": each[0], "type": each[1], **(each[2] if len(each) > 2 else {})} for each in fields]
     return {"type": "record", "name": name, "fields": listed}
 

@@ -236,7 +236,7 @@ class Client:
         return self._correlation_id
 
     async def frame(self) -> bytes:
-        """The next frame that arrives."""
+        """Returns the next frame that arrives."""
         async with asyncio.timeout(WAIT_SECONDS_MAX):
             while True:
                 if len(self.received) >= 4:
@@ -267,7 +267,7 @@ class Client:
         return message
 
     async def is_silent(self, turns: int = 20) -> bool:
-        """Whether nothing arrives for a while."""
+        """Returns True if no frame arrives for a while."""
         for _ in range(turns):
             await asyncio.sleep(0)
         return not self.received and not self.is_closed
@@ -375,7 +375,7 @@ class World:
         return Client(self, opened.accept(), f"{host}:{40_000 + self._addresses}")
 
     async def connect_to_controller(self) -> Client:
-        """A client of the controller listener, which a node without others does not open."""
+        """Returns a client of the controller listener, which a node without others does not open."""
         listener = self.broker.config.controller_listeners[0]
         security = await self.broker._security_of(listener)
         self._addresses += 1

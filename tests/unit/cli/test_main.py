@@ -161,7 +161,7 @@ def test_every_command_with_json_declares_its_shape() -> None:
 
 
 def _with_actions(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    """A parser and those of its actions."""
+    """Returns a parser and the parsers of its actions."""
     found = [parser]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -71,7 +71,7 @@ class Cluster:
         return planned.response
 
     def rebuilt(self) -> ControllerState:
-        """A controller that has read the same records."""
+        """Returns a controller that has read the same records."""
         other = self.new()
         for record in self.log:
             other.apply(record)

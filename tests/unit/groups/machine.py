@@ -130,7 +130,7 @@ class Machine:
             result = self.shard.written(result.on_written, self.now())
 
     def send(self, request: Any, version: int | None = None, client: str = "client") -> Token:
-        """A request; its response is in the token, now or later."""
+        """Sends a request, and returns the token that has its response, now or later."""
         token = Token()
         shard, now = self.shard, self.now()
         caller = Caller(client, "/127.0.0.1", version if version is not None else request.VERSIONS.high)
@@ -150,7 +150,8 @@ class Machine:
         return token
 
     def join_together(self, requests: Sequence[ConsumerGroupHeartbeatRequest]) -> list[Any] | None:
-        """The responses to members that come in one turn of the loop; None where each has to be looked at by itself."""
+        """Returns the responses to members that join in one iteration of the loop; None if each has to be handled
+        alone."""
         joins = [Join(request, Caller("client", "/127.0.0.1", 1), Token()) for request in requests]
         result = self.shard.consumer_joins(joins, self.now())
         if result is None:
@@ -159,7 +160,7 @@ class Machine:
         return [join.token.response for join in joins if isinstance(join.token, Token)]
 
     def ask(self, request: Any, version: int | None = None, client: str = "client") -> Any:
-        """The response to a request that has nothing to wait for."""
+        """Sends a request that has nothing to wait for, and returns its response."""
         response = self.send(request, version, client).response
         assert response is not None, f"no response to {request}"
         return response

@@ -45,7 +45,7 @@ def empty_consumer_group() -> Machine:
 
 
 def classic_join(machine: Machine, token: Token) -> CoordinatorResult:
-    """A client without a member id of its own, before KIP-394: it waits in the group at once."""
+    """Joins a client without a member id, by a version before KIP-394: it is in the group at once."""
     return machine.shard.join(join("g"), Caller("client", "/127.0.0.1", 3), token, machine.now())
 
 

@@ -26,7 +26,7 @@ def records(*offsets: int) -> list[Record]:
 
 
 def decoded(batch: ProducibleBatch) -> list[Record]:
-    """The records as a broker would see them, with offsets from 0."""
+    """Returns the records as a broker would see them, with offsets from 0."""
     header = BatchHeader(
         0, HEADER_BYTES - 12 + len(batch.body), -1, MAGIC, 0, batch.codec, batch.record_count - 1,
         batch.base_timestamp_ms, batch.max_timestamp_ms, -1, -1, -1, batch.record_count,

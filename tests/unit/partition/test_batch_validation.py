@@ -31,7 +31,7 @@ HOUR_MS = 3_600_000
 
 
 def validated(data: bytes, *, version: int = 9, **config: object) -> bytes:
-    """The batch as it would be appended."""
+    """Returns the batch as it would be appended."""
     validator = BatchValidator(topic_config(**config))
     found = validator.check(memoryview(data), version)
     valid = validator.validate_inline(memoryview(data), found, NOW_MS)

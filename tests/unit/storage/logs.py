@@ -21,7 +21,7 @@ BATCH_BYTES = len(batch(2))
 
 
 def topic_config(**overrides: object) -> TopicConfig:
-    """A topic's settings; a key's dots are written as underscores, `segment_bytes` has no lower bound."""
+    """Returns a topic's settings; a key's dots are written as underscores, `segment_bytes` has no lower bound."""
     named = {name.replace("_", "."): str(value) for name, value in overrides.items()}
     if "segment.bytes" in named:
         named["internal.segment.bytes"] = named.pop("segment.bytes")

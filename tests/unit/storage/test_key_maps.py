@@ -29,7 +29,7 @@ batches = st.lists(
 
 
 def body_of(contents: list[tuple[int, int, bytes | None, bytes | None]]) -> tuple[bytes, int]:
-    """A batch's body with gaps between its offsets, and how many offsets it spans."""
+    """Returns a batch's body with gaps between its offsets, and how many offsets it spans."""
     parts, delta = [], -1
     for gap, timestamp, key, value in contents:
         delta += 1 + gap

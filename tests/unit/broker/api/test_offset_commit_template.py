@@ -15,7 +15,7 @@ from tests.unit.broker.world import Client, World, in_world
 
 
 async def committing(world: World) -> Client:
-    """A client whose commits are read by a pattern by now."""
+    """Returns a client whose commits are read by a template."""
     client = world.connect()
     await create(client, "orders", partitions=4)
     await client.call(FindCoordinatorRequest(coordinator_keys=("g",)), 4)
@@ -36,7 +36,7 @@ async def offsets(client: Client, group: str = "g") -> dict[int, tuple[int, int]
 
 
 def read_by_pattern(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether each commit from now on was read by a pattern."""
+    """Returns True if each commit from now on was read by a template."""
     read = CommitTemplate.read
     was_read: list[bool] = []
 

@@ -55,7 +55,7 @@ SYNONYMS = {
 
 
 async def topic_with(world: World, how: str, key: str, value: str) -> Client:
-    """A topic, open and with one record, that has the setting in one of five ways."""
+    """Makes an open topic with one record, whose setting was made in one of five ways; returns its client."""
     client = world.connect()
     if how == "topic":
         await create(client, **{key.replace(".", "_"): value})

@@ -17,7 +17,7 @@ from tests.unit.broker.world import World, in_world
 
 
 def led_by(topic_id: bytes, partition: int, leader: int) -> list[Message]:
-    """A new broker that leads the partition; its port is its number."""
+    """Returns a new broker that leads the partition; its port is its number."""
     endpoint = BrokerEndpoint(name="PLAINTEXT", host="elsewhere", port=leader, security_protocol=0)
     return [
         RegisterBrokerRecord(

@@ -44,7 +44,7 @@ def run(tmp_path: Path, scenario: object, **settings: str) -> None:
 
 
 async def one_topic_in_each(world: World) -> tuple[str, str]:
-    """The names of the topics in the first and in the second directory."""
+    """Returns the names of the topics in the first and in the second directory."""
     client = world.connect()
     for topic in ("a", "b"):
         await create(client, topic)

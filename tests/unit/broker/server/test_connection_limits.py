@@ -107,7 +107,7 @@ TIMEOUT_MS = 60_000
 
 
 def begin_large(world: World, arrived: int = KILOBYTES_64, size: int = MEGABYTE) -> Client:
-    """A connection on which a part of a large request has come."""
+    """Returns a connection on which a part of a large request has come."""
     client = world.connect()
     client.give(size.to_bytes(4, "big") + bytes(arrived - 4))
     return client
