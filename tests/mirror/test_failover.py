@@ -74,7 +74,10 @@ def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_
         assert found["compared"] == len(arrived)
         listed = {each["offset"] for each in found["missing"]}
         assert listed == {m.offset() for m in original[len(arrived) :]}
-        # The mirror stays paused: it must not go on by itself.
+        # The mirror stays paused: it must not go on by itself, nor by `resume`.
+        refused = two.command("resume", "--config", str(config))
+        assert refused.returncode == 1
+        assert "north->west has failed over: nothing was done" in refused.stderr
         mirror.start()
         status = two.command("status", "--config", str(config))
         assert "paused (failover)" in status.stdout

@@ -36,6 +36,7 @@ from tests.sim.mirrored_clusters import PARTITIONS, Clusters
 from tests.sim.seeds import seeds
 
 TRANSACTIONS = 40
+OTHER_HOST = "host of the second mirror"
 CATCH_UP_SECONDS = 300.0
 MUTANT_SEEDS = 8
 
@@ -82,9 +83,12 @@ async def disturb(clusters: Clusters) -> None:
             if clusters.is_running("two"):
                 await clusters.kill_mirror("two")
             else:
-                clusters.start_mirror("two")
+                clusters.start_mirror("two", OTHER_HOST)
         elif fault == "cut":
-            world.network.cut(CLIENT_HOST, node.host)
+            # One way, so that requests arrive late, or their responses.
+            way = [chance.choice([CLIENT_HOST, OTHER_HOST]), node.host]
+            chance.shuffle(way)
+            world.network.cut(*way)
             await asyncio.sleep(chance.random() * 8)
             world.network.heal()
         else:

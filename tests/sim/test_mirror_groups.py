@@ -14,6 +14,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.groups import CommittedOffset
 from strandline.client.consumer.consumer import Consumer
+from strandline.client.producer.producer import Producer
 from strandline.mirror.checkpoints.group_offsets import MirroredGroups
 from strandline.mirror.config.settings import MirrorConfigError
 from strandline.mirror.operations import failover
@@ -182,6 +183,48 @@ def nothing_is_paused(original: Any) -> Any:
     return set_paused
 
 
+async def failover_without_checkpoints(world: World) -> None:
+    clusters = Clusters(world, emit_checkpoints_enabled="false")
+    await world.start_all()
+    await create_topic(clusters, clusters.east)
+    clusters.start_mirror()
+    try:
+        await write(clusters, clusters.east, VALUES)
+        found = await copied(clusters, "east.t", len(VALUES))
+        clusters.east.kill()
+        operator = client_world(world, "operator")
+        async with MirrorControl(clusters.settings.flow("east->west"), operator) as control:
+            proof = await failover.fail_over(control, dry_run=False)
+            assert (await control.journal()).failover is not None, "the proof is not written"
+    finally:
+        await clusters.kill_mirrors()
+    assert (proof.offsets_are_from, proof.groups) == ("checkpoints", ())
+    assert [each.copied_to for each in proof.partitions if each.partition == 0] == [len(found)]
+
+
+async def failover_is_called_twice(world: World) -> None:
+    clusters = await begin(world)
+    try:
+        await write(clusters, clusters.east, VALUES)
+        await copied(clusters, "east.t", len(VALUES))
+        operator = client_world(world, "operator")
+        async with MirrorControl(clusters.settings.flow("east->west"), operator) as control:
+            first = await failover.fail_over(control, dry_run=False)
+            async with clusters.client(Producer, clusters.west) as producer:
+                await producer.send_and_wait("east.t", b"taken by the target", partition=0)
+            second = await failover.fail_over(control, dry_run=False)
+            plan = await plan_failback(control)
+    finally:
+        await clusters.kill_mirrors()
+    assert second.partitions == first.partitions
+    taken = [record.value for each in plan for record in each.target_own]
+    assert taken == [b"taken by the target"], "a failback would leave out records that the target took"
+
+
+def later_state_counts(original: Any) -> Any:
+    return lambda partitions, journal: partitions
+
+
 # Topics that are deleted, and copies with more partitions
 
 
@@ -237,6 +280,8 @@ STORIES: tuple[Story, ...] = (
     group_goes_only_forward,
     group_is_active_at_the_target,
     failover_is_final,
+    failover_without_checkpoints,
+    failover_is_called_twice,
     topic_is_deleted,
     copy_has_more_partitions,
 )
@@ -245,6 +290,7 @@ MUTANTS: list[tuple[Story, Any, str, Callable[[Any], Any]]] = [
     (group_is_active_at_the_target, Reports, "add_once", active_groups_are_passed_over),
     (failover_is_final, failover, "_fence", nothing_is_fenced),
     (failover_is_final, MirrorControl, "set_paused", nothing_is_paused),
+    (failover_is_called_twice, failover, "_as_before", later_state_counts),
     (topic_is_deleted, Reports, "add", is_not_told),
     (copy_has_more_partitions, Reports, "add_once", active_groups_are_passed_over),
 ]

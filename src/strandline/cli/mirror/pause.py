@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from strandline.cli.connection import run_async
-from strandline.cli.exit_codes import DONE
+from strandline.cli.exit_codes import DONE, FAILED
+from strandline.cli.failures import say_error
 from strandline.cli.mirror.files import add_action, flow_of
 
 
@@ -38,6 +39,12 @@ def change(options: argparse.Namespace, *, paused: bool, reason: str) -> int:
             if state.is_paused == paused:
                 print(f"{flow.name} is {word} already" if paused else f"{flow.name} is not paused")
                 return DONE
+            if not paused and state.failover is not None:
+                say_error(
+                    f"{flow.name} has failed over: nothing was done; `strandline mirror failback` compares both ends "
+                    "and goes on"
+                )
+                return FAILED
             if options.dry_run:
                 print(f"{flow.name} would be {word}")
                 return DONE

@@ -11,7 +11,10 @@ from strandline.cli.mirror.files import add_action
 
 def add_parser(actions: Any) -> None:
     parser = add_action(
-        actions, "resume", "have a paused flow go on", "Has a flow that was paused go on where it stopped."
+        actions,
+        "resume",
+        "have a paused flow go on",
+        "Has a flow that was paused go on where it stopped. After a failover only `mirror failback` does that.",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
 

@@ -5,7 +5,8 @@ Steps:
 2. What has arrived is read: the committed offsets of the source, and the end of each copy.
 3. The groups' offsets are read: from the source if it responds, otherwise from the last checkpoints.
 4. Translated offsets are committed for groups that have no members at the target, and never backward.
-5. The proof is written into the journal. `verify` compares it with the source when that is back.
+5. The proof is written into the journal. `verify` compares it with the source when that is back. A second failover
+   before a failback moves groups again, and keeps what had arrived at the first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from strandline.mirror.checkpoints.group_offsets import IDLE_STATES, checkpoints
 from strandline.mirror.checkpoints.mm2_records import Checkpoint
 from strandline.mirror.copying.progress import decode_progress
 from strandline.mirror.journal.entries import FAILOVER, JournalState
-from strandline.mirror.operations.control import LATEST, MirrorControl
+from strandline.mirror.operations.control import LATEST, MirrorControl, topic_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ async def fail_over(control: MirrorControl, *, dry_run: bool) -> FailoverProof:
         await control.set_paused(True, "failover")
         await _fence(control)
     journal = await control.journal()
-    partitions = await _arrived(control, journal)
+    partitions = _as_before(await _arrived(control, journal), journal)
     source, checkpoints = await _checkpoints(control, journal)
     groups: list[MovedOffset] = []
     states = {each.group_id: each.state for each in await control.target.list_groups()}
@@ -126,6 +127,18 @@ async def _arrived(control: MirrorControl, journal: JournalState) -> tuple[Arriv
     )
 
 
+def _as_before(
+    partitions: tuple[ArrivedPartition, ...], journal: JournalState
+) -> tuple[ArrivedPartition, ...]:
+    """The partitions as an earlier failover has them that was not ended by a failback: what the target took since then
+    came from nobody's source, and a failback has to bring it."""
+    if journal.failover is None:
+        return partitions
+    earlier = FailoverProof.decode(journal.failover).partitions
+    known = {(each.target_topic, each.partition): each for each in earlier}
+    return tuple(known.get((each.target_topic, each.partition), each) for each in partitions)
+
+
 class TimedCheckpoint(NamedTuple):
     """A checkpoint that has every commit of its group before `time_ms`."""
 
@@ -166,6 +179,8 @@ async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tu
     }
     where = TopicPartition(control.flow.policy.checkpoints_topic(control.flow.source.alias), 0)
     found: Checkpoints = {}
+    if where.topic not in await topic_names(control.target):
+        return "checkpoints", found  # emit.checkpoints.enabled=false
     async with control.clients.target_reader() as consumer:
         consumer.assign([where])
         consumer.seek_to_beginning(where)
