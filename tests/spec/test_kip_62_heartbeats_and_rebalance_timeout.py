@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strandline.base.errors import ErrorCode
+from strandline.groups.result import NOT_REJOINED, NOT_SYNCED, SESSION_EXPIRED
 from tests.group_requests import join
 from tests.spec.groups import Classic
 
@@ -29,6 +30,7 @@ def test_a_member_that_is_silent_for_its_session_is_removed_and_the_others_rebal
     assert group.members == {group.ids["a"]}
     assert alive == ErrorCode.REBALANCE_IN_PROGRESS
     assert group.heartbeat("b") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.machine.removed == [("g", group.ids["b"], SESSION_EXPIRED)]
 
 
 def test_a_rebalance_waits_for_the_longest_rebalance_timeout_of_all() -> None:
@@ -55,9 +57,11 @@ def test_a_member_that_does_not_rejoin_within_the_rebalance_timeout_is_removed_t
         assert group.heartbeat("stuck") == ErrorCode.REBALANCE_IN_PROGRESS
         group.machine.pass_time(SESSION_MS - 1)
     assert joining.response is None
+    assert group.heartbeat("stuck") == ErrorCode.REBALANCE_IN_PROGRESS
     group.machine.pass_time(REBALANCE_MS // SESSION_MS)
     group.joined("other", joining)
     assert group.members == {group.ids["other"]}
+    assert group.machine.removed == [("g", group.ids["stuck"], NOT_REJOINED)]
 
 
 def test_version_0_of_join_group_has_its_session_timeout_for_both() -> None:
@@ -84,3 +88,4 @@ def test_a_member_that_joined_and_never_syncs_is_removed_after_the_rebalance_tim
         group.heartbeat("b")
         group.machine.pass_time(SESSION_MS - 1)
     assert group.members == {group.ids["a"]}
+    assert group.machine.removed == [("g", group.ids["b"], NOT_SYNCED)]

@@ -7,7 +7,7 @@ sends the responses when they are committed. `on_written` is handed back to the 
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from strandline.base.tokens import Token
 from strandline.groups.committed_offset import OffsetChanges
@@ -49,10 +49,24 @@ class OnWritten(NamedTuple):
     generation: int = -1
 
 
+class RemovedMember(NamedTuple):
+    """A member that missed a deadline. The reason is an event's text."""
+
+    group_id: str
+    member_id: str
+    reason: str
+
+
+SESSION_EXPIRED: Final = "session expired"
+NOT_REJOINED: Final = "member did not rejoin in time"
+NOT_SYNCED: Final = "member did not sync in time"
+NOT_REVOKED: Final = "member did not give up its partitions in time"
+
+
 class CoordinatorResult:
     """Responses and records of one decision about groups."""
 
-    __slots__ = ("commits", "entries", "expired", "on_written", "responses")
+    __slots__ = ("commits", "entries", "on_written", "removed", "responses")
 
     def __init__(
         self,
@@ -64,8 +78,7 @@ class CoordinatorResult:
         self.responses: list[tuple[Token, ResponseValue]] = [] if responses is None else responses
         self.entries: list[Entry] = [] if entries is None else entries
         self.on_written = on_written
-        # The members whose session ended, by group and member id.
-        self.expired: list[tuple[str, str]] = []
+        self.removed: list[RemovedMember] = []
         # Committed offsets, apart from the other records: they are many, and encoded by hand.
         self.commits: list[OffsetChanges] = [] if commits is None else commits
 

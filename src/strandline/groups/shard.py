@@ -29,7 +29,13 @@ from strandline.groups.migration.migration import GroupMigration
 from strandline.groups.offset_requests import OffsetRequests
 from strandline.groups.offsets import GroupOffsets
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import CoordinatorResult, Entry, OnWritten, WrittenChange
+from strandline.groups.result import (
+    CoordinatorResult,
+    Entry,
+    OnWritten,
+    RemovedMember,
+    WrittenChange,
+)
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import Topics
@@ -400,7 +406,7 @@ class GroupShard:
         results = []
         # Members of a group are removed together: a plan rests on the written group, which does not contain other
         # removals yet.
-        gone: dict[str, dict[str, None]] = {}
+        gone: dict[str, dict[str, str]] = {}
         for kind, group_id, *rest in self.timers.due(now.monotonic):
             group = self.groups.get(group_id)
             if isinstance(group, ClassicGroup):
@@ -411,12 +417,14 @@ class GroupShard:
                 elif kind == protocol.SESSION:
                     results.append(self.classic.session_expired(group, rest[0], now))
             elif isinstance(group, ConsumerGroup) and kind in consumer.DEADLINES and rest[0] in group.members:
-                gone.setdefault(group_id, {})[rest[0]] = None
-        for group_id, member_ids in gone.items():
+                gone.setdefault(group_id, {})[rest[0]] = consumer.DEADLINES[kind]
+        for group_id, members in gone.items():
             group = self.groups.get(group_id)
             assert isinstance(group, ConsumerGroup)
-            result = self.classic_member_requests.removal(group, list(member_ids), now)
-            result.expired += [(group_id, member_id) for member_id in member_ids]
+            result = self.classic_member_requests.removal(group, list(members), now)
+            result.removed += [
+                RemovedMember(group_id, member_id, reason) for member_id, reason in members.items()
+            ]
             results.append(result)
         return results
 

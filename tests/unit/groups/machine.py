@@ -13,7 +13,7 @@ from strandline.groups.committed_offset import OffsetChanges
 from strandline.groups.consumer.group import ConsumerGroup
 from strandline.groups.consumer.requests import Join
 from strandline.groups.members import Caller
-from strandline.groups.result import CoordinatorResult, Entry
+from strandline.groups.result import CoordinatorResult, Entry, RemovedMember
 from strandline.groups.settings import ConsumerTimes, GroupSettings
 from strandline.groups.shard import GroupShard
 from strandline.telemetry.counters import Counters
@@ -103,6 +103,7 @@ class Machine:
         self.counters = Counters()
         self.shard = self._new_shard()
         self.log: list[Entry] = []
+        self.removed: list[RemovedMember] = []
         self.ms = 1_700_000_000_000
 
     def _new_shard(self) -> GroupShard:
@@ -202,6 +203,7 @@ class Machine:
                 break
             self.ms = max(self.ms, round(deadline * 1000))
             for result in self.shard.expire(self.now()):
+                self.removed += result.removed
                 self.run(result)
         self.ms = end
 

@@ -12,9 +12,9 @@ from strandline.wire.records.offsets_topic import (
 )
 
 
-def tell_expired(events: Events, result: CoordinatorResult) -> None:
-    for group_id, member_id in result.expired:
-        events.info("session expired", group=group_id, member=member_id)
+def tell_removed(events: Events, result: CoordinatorResult) -> None:
+    for group_id, member_id, reason in result.removed:
+        events.info(reason, group=group_id, member=member_id)
 
 
 def tell_written(events: Events, result: CoordinatorResult) -> None:

@@ -302,7 +302,7 @@ class GroupRuntime(CoordinatorRuntime):
         self._timer = None
         self.write_queued()
         for result in self.shard.expire(self.now()):
-            group_events.tell_expired(self._events, result)
+            group_events.tell_removed(self._events, result)
             self.run(result)
         self._arm()
 

@@ -37,7 +37,14 @@ from strandline.groups.classic.rebalance import (
     sync_refused,
 )
 from strandline.groups.members import Caller, member_id_for
-from strandline.groups.result import CoordinatorResult, Entry, OnWritten, WrittenChange
+from strandline.groups.result import (
+    SESSION_EXPIRED,
+    CoordinatorResult,
+    Entry,
+    OnWritten,
+    RemovedMember,
+    WrittenChange,
+)
 from strandline.wire.api.k11_join_group import JoinGroupRequest
 from strandline.wire.api.k12_heartbeat import HeartbeatRequest
 from strandline.wire.api.k13_leave_group import LeaveGroupRequest, MemberResponse
@@ -360,7 +367,7 @@ class ClassicGroupProtocol(ClassicRebalance):
             if waits or member.sync_token is not None:
                 return result  # a member that waits for a response has not missed a heartbeat
             self._remove(group, member, result)
-            result.expired.append((group.group_id, member_id))
+            result.removed.append(RemovedMember(group.group_id, member_id, SESSION_EXPIRED))
             return self._after_removal(group, now, result)
         return result
 

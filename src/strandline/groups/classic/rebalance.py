@@ -16,7 +16,7 @@ from strandline.groups.classic.group import (
     ClassicGroupMember,
 )
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import CoordinatorResult, Entry
+from strandline.groups.result import NOT_REJOINED, NOT_SYNCED, CoordinatorResult, Entry, RemovedMember
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.ports.random import Random
@@ -92,6 +92,7 @@ class ClassicRebalance:
             if member.join_token is None and member.instance_id is None:
                 group.remove(member.member_id)
                 self._timers.cancel((SESSION, group.group_id, member.member_id))
+                result.removed.append(RemovedMember(group.group_id, member.member_id, NOT_REJOINED))
         if not group.elect_joined_leader() and group.members:
             # Only static members are left, which have not come back: wait for them, or for their sessions to end.
             self._timers.schedule((JOIN, group.group_id), now.after_ms(group.rebalance_timeout_ms))
@@ -163,7 +164,7 @@ class ClassicRebalance:
             for member_id in list(group.pending_sync):
                 group.remove(member_id)
                 self._timers.cancel((SESSION, group.group_id, member_id))
-                result.expired.append((group.group_id, member_id))
+                result.removed.append(RemovedMember(group.group_id, member_id, NOT_SYNCED))
             return self._begin_rebalance(group, now, result)
         return result
 

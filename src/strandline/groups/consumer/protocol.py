@@ -29,7 +29,7 @@ from strandline.groups.consumer.reconciliation import Reported
 from strandline.groups.consumer.requests import Join, as_requested, says_nothing_new
 from strandline.groups.members import Caller
 from strandline.groups.rebalance_times import RebalanceTimes
-from strandline.groups.result import Entry
+from strandline.groups.result import NOT_REJOINED, NOT_REVOKED, NOT_SYNCED, SESSION_EXPIRED, Entry
 from strandline.groups.settings import GroupSettings
 from strandline.groups.timers import Timers
 from strandline.groups.topics import DescribableTopics, Topics
@@ -44,7 +44,13 @@ from strandline.wire.api.k68_consumer_group_heartbeat import (
 SESSION: Final = "consumer-session"
 REJOIN: Final = "consumer-rejoin"  # a classic member that has to rejoin
 SYNC: Final = "consumer-sync"  # a classic member that has joined
-DEADLINES: Final = (SESSION, REVOCATION, REJOIN, SYNC)
+# Why a member that misses one is removed.
+DEADLINES: Final = {
+    SESSION: SESSION_EXPIRED,
+    REVOCATION: NOT_REVOKED,
+    REJOIN: NOT_REJOINED,
+    SYNC: NOT_SYNCED,
+}
 _MEMBER_ID_REQUIRED_FROM: Final = 1
 _REMOVAL_RETRY_MS: Final = 500
 
