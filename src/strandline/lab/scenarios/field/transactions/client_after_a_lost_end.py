@@ -39,5 +39,6 @@ SCENARIO = LabScenario(
     replication_factor=1,
     producer={"acks": "all", "transactional.id": "orders"},
     consumer={"isolation.level": "read_committed"},
+    only_simulated="it shows what Strandline's producer does, which others do not",
     expected=Outcome(acknowledged="0-4, 15-19", seen="0-4, 15-19", leader=1, leader_epoch=0),
 )
