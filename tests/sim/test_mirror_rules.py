@@ -5,14 +5,17 @@ mutant, with which the case must fail.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from strandline.base.errors import ErrorCode
 from strandline.base.ids import TopicPartition
 from strandline.client.admin.admin import Admin
 from strandline.client.admin.configs import ConfigChange, ConfigResource
+from strandline.client.errors import error_for
 from strandline.mirror import session
 from strandline.mirror.copying import copier as copying
 from strandline.mirror.copying.copier import Copier, GroupName
@@ -155,6 +158,37 @@ def without_generation(original: Any) -> Any:
     return send
 
 
+# A transaction that fails for another reason than a refusal
+
+
+def failing_once(original: Any) -> Any:
+    """Stands for the wait for acknowledgements: the third one fails, as if replicas were missing."""
+    calls = itertools.count(1)
+
+    async def acknowledged(batch: Any) -> None:
+        await original(batch)
+        if next(calls) == 3:
+            raise error_for(ErrorCode.NOT_ENOUGH_REPLICAS, "the third batch")
+
+    return acknowledged
+
+
+async def transaction_fails(world: World) -> None:
+    clusters = Clusters(world)
+    await world.start_all()
+    await create_topic(clusters, clusters.east)
+    values = [b"%03d" % number for number in range(RECORDS)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copying, "_acknowledged", failing_once(copying._acknowledged))
+        clusters.start_mirror()
+        try:
+            await write(clusters, clusters.east, values, 0.1)
+            found = await copied(clusters, "east.t", len(values))
+        finally:
+            await clusters.kill_mirrors()
+    assert [value for _, value in found] == values, "the copy is not the committed records, once and in order"
+
+
 # A topic that is created again while no mirror runs
 
 
@@ -224,6 +258,11 @@ def everything_is_paused(original: Any) -> Any:
     return pause
 
 
+def nothing_is_read_again(original: Any) -> Any:
+    """Rule 3 of `copier` switched off."""
+    return lambda self: None
+
+
 def nothing_is_told(original: Any) -> Any:
     """Rule 4 of `copier` switched off."""
     return lambda self, *where: None
@@ -233,6 +272,7 @@ STORIES: tuple[Story, ...] = (
     two_flows_into_one_topic,
     one_partition_is_refused,
     process_is_cut_off_and_replaced,
+    transaction_fails,
     topic_is_created_again,
     retention_overtakes,
 )
@@ -240,7 +280,8 @@ MUTANTS: list[tuple[Story, Any, str, Callable[[Any], Any]]] = [
     (two_flows_into_one_topic, Copier, "_ranges", first_entry_counts),
     (one_partition_is_refused, Copier, "_pause_refused", nothing_is_left_alone),
     (process_is_cut_off_and_replaced, Copier, "_send_offsets", without_generation),
-    (process_is_cut_off_and_replaced, Copier, "_pause_refused", everything_is_paused),
+    (transaction_fails, Copier, "_pause_refused", everything_is_paused),
+    (transaction_fails, Copier, "_rewind", nothing_is_read_again),
     (topic_is_created_again, session, "decode_progress", topic_id_is_passed_over),
     (retention_overtakes, Reports, "deleted", nothing_is_told),
 ]
