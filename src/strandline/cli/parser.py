@@ -50,6 +50,16 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return parsed, unknown
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Checks as argparse does, but does not list sixty commands to somebody who has mistyped one."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            from difflib import get_close_matches
+
+            near = get_close_matches(value, action.choices)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(action.choices)}"
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {hint}")
+        super()._check_value(action, value)
+
 
 def build_parser(arguments: Sequence[str] | None = None) -> Parser:
     """Returns the parser for these arguments. Only the command that they name has its options; with None every command

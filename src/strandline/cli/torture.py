@@ -53,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="run only this fault; repeat it for several",
     )
-    parser.add_argument("--list", action="store_true", help="list the faults, and run none")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="list the faults, and run none; with --json each has fault, text and roles",
+    )
     parser.add_argument(
         "--quiet-time",
         type=seconds,
@@ -89,7 +93,9 @@ def call(options: argparse.Namespace) -> int:
 
     if options.list:
         for trial in TRIALS:
-            print(f"{trial.name:<22} {trial.what} ({', '.join(trial.roles)})")
+            shown = {"fault": trial.name, "text": trial.what, "roles": list(trial.roles)}
+            line = f"{trial.name:<22} {trial.what} ({', '.join(trial.roles)})"
+            print(json.dumps(shown) if options.json else line)
         return DONE
     for name in options.fault:
         if name not in BY_NAME:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import subprocess
 import sys
 import time
@@ -47,6 +48,26 @@ def test_files_of_produce_may_be_missing_and_a_topic_may_not(capsys: pytest.Capt
     with pytest.raises(SystemExit):
         build_parser(["produce"]).parse_args(["produce", "--whole"])
     assert "the following arguments are required: TOPIC" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("topic list", "did you mean topics"), ("topics lst", "did you mean list?"), ("xyzzy", "there is up, ")],
+)
+def test_a_mistyped_command_is_met_with_those_near_it(
+    typed: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_faults_of_torture_are_listed_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["torture", "--list", "--json"]) == 0
+    faults = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(faults) == 10
+    assert all(each["fault"] and each["text"] and each["roles"] for each in faults)
 
 
 def test_up_runs_on_kafka_s_port_and_keeps_data_beside_it() -> None:
