@@ -167,7 +167,10 @@ def test_a_paused_partition_gives_nothing_until_it_is_resumed(bootstrap: str, to
         first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
         async with Consumer(EARLIEST, bootstrap_servers=bootstrap) as consumer:
             consumer.assign([first, second])
+            consumer.pause()
+            assert consumer.paused() == set(), "no partition was named"
             consumer.pause(first)
+            consumer.resume()
             assert consumer.paused() == {first}
             assert {value % 2 for value in values(await read(consumer, 10))} == {1}
             assert await consumer.poll(0.3) == []

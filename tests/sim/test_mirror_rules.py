@@ -252,7 +252,7 @@ def everything_is_paused(original: Any) -> Any:
     """A transaction that fails without a refusal pauses every partition."""
 
     def pause(self: Any) -> bool:
-        self._reader.pause()
+        self._reader.pause(*self._reader.assignment())
         return False
 
     return pause

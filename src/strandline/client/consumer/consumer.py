@@ -198,13 +198,13 @@ class Consumer:
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Keeps polls from returning records of these partitions until they are resumed; they stay assigned."""
-        for state in self._states(partitions):
-            state.is_paused = True
+        for where in partitions:
+            self._subscription.state(TopicPartition(*where)).is_paused = True
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Has polls return records of these partitions again."""
-        for state in self._states(partitions):
-            state.is_paused = False
+        for where in partitions:
+            self._subscription.state(TopicPartition(*where)).is_paused = False
         self._wake()
 
     def paused(self) -> set[TopicPartition]:

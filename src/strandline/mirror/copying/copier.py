@@ -321,8 +321,7 @@ class Copier:
 
     def _pause_refused(self) -> bool:
         """True if a partition is left alone, so that a transaction without it may succeed."""
-        if self._refused:  # `pause` without partitions would pause all of them
-            self._reader.pause(*self._refused)
+        self._reader.pause(*self._refused)
         return bool(self._refused)
 
     def _resume_refused(self) -> None:
