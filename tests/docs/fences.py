@@ -47,7 +47,7 @@ class Fence:
 
 
 def fences(text: str) -> list[Fence]:
-    """The fences of a page's text, hidden ones included."""
+    """Returns the fences of a page's text, hidden ones included."""
     found = []
     for match in _FENCE.finditer(text):
         is_hidden = match["hidden"] is not None

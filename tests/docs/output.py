@@ -23,7 +23,7 @@ CHANGING = (
 
 
 def steady(text: str) -> str:
-    """The text without what differs from run to run."""
+    """Returns the text without what differs from run to run."""
     for pattern, word in CHANGING:
         text = pattern.sub(word, text)
     return text
@@ -40,7 +40,7 @@ def _pattern(shown: str) -> str:
 
 
 def mismatch(shown: str, printed: str) -> str | None:
-    """Where the two part, or None if the page shows what was printed."""
+    """Returns both texts if they differ, or None if the page shows what was printed."""
     if re.fullmatch(_pattern(shown), steady(printed).strip() + "\n") is not None:
         return None
     return f"the page shows:\n{shown.rstrip()}\nbut this was printed:\n{printed.rstrip()}"

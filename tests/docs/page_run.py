@@ -192,7 +192,7 @@ class PageRun:
     # Addresses
 
     def _here(self, text: str) -> str:
-        """The text with the ports of this run."""
+        """Returns the text with the ports of this run."""
         ports = f"--port {self._ports[9092]} --registry-port {self._ports[8081]} --metrics-port {self._ports[9404]}"
         text = _UP.sub(f"strandline up {ports}", text)
         text = _ASKS_REGISTRY.sub(rf"\g<0> --registry http://localhost:{self._ports[8081]}", text)
@@ -203,7 +203,7 @@ class PageRun:
         )
 
     def _there(self, text: str) -> str:
-        """The text with the ports and the directory that a page names."""
+        """Returns the text with the ports and the directory that a page names."""
         pages = {str(here): str(there) for there, here in self._ports.items()}
         text = _ADDRESS.sub(lambda m: m["before"] + pages.get(m["port"], m["port"]), text)
         return text.replace(str(self._directory), "…").replace(str(ROOT), "…")

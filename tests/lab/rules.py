@@ -104,7 +104,7 @@ def preferred_leaders_need_not_be_in_sync(patch: Patch) -> None:
 
 
 def brokers_stop_without_a_word(patch: Patch) -> None:
-    """They do not hand their leadership over, and the controller hears of it by the session alone."""
+    """Brokers do not hand their leadership over, and the controller hears of it by the session alone."""
 
     async def shut_down(self: BrokerLifecycle) -> None:
         return None
@@ -158,7 +158,7 @@ def commits_are_dropped(patch: Patch) -> None:
 
 
 def static_members_are_new_members(patch: Patch) -> None:
-    """Whoever comes back with an instance id makes the group rebalance."""
+    """A member that comes back with its instance id makes the group rebalance."""
 
     def replaced(self: ClassicGroupProtocol, group, request, caller, member_id, token, now, result):  # type: ignore[no-untyped-def]
         group.remove(group.static_members[request.group_instance_id])

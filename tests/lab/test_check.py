@@ -47,7 +47,7 @@ def test_leader_that_crashes_takes_records_of_acks_1_along_and_none_of_acks_all(
     assert kinds("leader-crashes", preset_settings("critical")) == set()
 
 
-def test_what_all_brokers_lose_with_their_power_is_kept_by_flush_messages() -> None:
+def test_flush_messages_keeps_records_that_a_power_cut_of_all_brokers_would_lose() -> None:
     assert LOSES in kinds("power-fails", preset_settings("critical"))
     assert LOSES not in kinds("power-fails", preset_settings("critical", flush_messages="1"))
 

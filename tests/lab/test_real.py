@@ -52,7 +52,7 @@ def test_scenario_ends_as_expected_on_real_processes(
     assert run.differences == [], run.timeline.as_text()
 
 
-def test_what_only_the_simulator_can_do_is_refused_with_the_reason(
+def test_scenario_that_only_the_simulator_can_play_is_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(acks_1, "SCENARIO", replace(acks_1.SCENARIO, only_simulated="it needs the moon"))

@@ -90,7 +90,7 @@ class Scene:
         self._mirrors: list[MirrorProcess] = []
 
     def config(self, properties: Mapping[str, str], name: str = "mirror.properties") -> Path:
-        """A file with the clusters, quick intervals and these properties."""
+        """Writes a file with the clusters, quick intervals and these properties."""
         found = {"clusters": ",".join(self.bootstrap), **QUICK}
         for alias, address in self.bootstrap.items():
             found[f"{alias}.bootstrap.servers"] = address
@@ -101,7 +101,7 @@ class Scene:
         return path
 
     def mirror(self, config: Path, *options: str, instance: str = "one") -> MirrorProcess:
-        """A mirror that is not started; it is killed at the end."""
+        """Makes a mirror that is not started; the end of the scene kills it."""
         log = self.directory / f"mirror-{instance}.log"
         mirror = MirrorProcess(config, "--instance", instance, *options, log=log)
         self._mirrors.append(mirror)
@@ -143,7 +143,7 @@ class Scene:
         assert producer.flush(60) == 0
 
     def read(self, alias: str, topic: str, count: int, seconds: float = 40.0) -> list[Message]:
-        """All committed records of a topic, once there are so many; more are read too if they are there."""
+        """Waits until a topic has so many committed records, and returns all of them."""
         found: list[Message] = []
 
         def is_complete() -> bool:
@@ -154,7 +154,7 @@ class Scene:
         return found
 
     def read_all(self, alias: str, topic: str) -> list[Message]:
-        """All committed records that a topic has now; none if there is no such topic."""
+        """Returns all committed records that a topic has now; none if there is no such topic."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap[alias],
@@ -192,7 +192,7 @@ def values_of(messages: list[Message]) -> list[str]:
 
 @contextmanager
 def scene(directory: Path, **bootstrap: str) -> Iterator[Scene]:
-    """A scene whose mirrors are ended."""
+    """Yields a scene, and ends its mirrors."""
     directory.mkdir(parents=True, exist_ok=True)
     found = Scene(directory, **bootstrap)
     try:

@@ -9,7 +9,7 @@ from tests.mirror.scene import Scene
 
 
 def events(scene: Scene, config: object, where: str) -> list[dict[str, Any]]:
-    """The events about a topic, partition or group."""
+    """Returns the events about a topic, partition or group."""
     status = scene.command("status", "--config", str(config), "--json")
     assert status.returncode == 0, status.stderr
     return [each for each in json.loads(status.stdout)["events"] if each["where"] == where]

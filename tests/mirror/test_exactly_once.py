@@ -19,7 +19,7 @@ JOURNAL = "strandline-mirror.east.west.internal"
 
 
 def beginning(two: Scene, alias: str, topic: str) -> int:
-    """The first offset that a topic's only partition still has."""
+    """Returns the first offset that a topic's only partition still has."""
     admin = two.admin(alias)
     where = TopicPartition(topic, 0)
     return int(admin.list_offsets({where: OffsetSpec.earliest()})[where].result(30).offset)

@@ -15,12 +15,14 @@ from tests.properties.effort import in_soak
 
 
 def verified_partitions(text: str) -> list[Any]:
-    """The partitions that `mirror verify --json` printed."""
+    """Returns the partitions that `mirror verify --json` printed."""
     found: list[Any] = checked_lines(text, ("mirror", "verify", "--config", "file"))[0]["partitions"]
     return found
 
 
-def test_source_killed_under_load_and_its_groups_moved(west: BrokerProcess, tmp_path: Path) -> None:
+def test_group_of_a_source_killed_under_load_goes_on_with_the_next_record(
+    west: BrokerProcess, tmp_path: Path
+) -> None:
     with (
         running_broker(group_min_session_timeout_ms=1000) as north,
         scene(tmp_path, north=north.bootstrap, west=west.bootstrap) as two,

@@ -32,7 +32,7 @@ def test_group_that_moves_reads_the_next_record(two: Scene) -> None:
 
 
 def test_checkpoints_are_exact_after_a_restart_too(two: Scene) -> None:
-    """FIELD 19: a restart leads to no wrong translation, and to no offset after the target's end."""
+    """A restart leads to no wrong translation, and to no offset after the target's end."""
     two.create_topic("east", "checked", 1)
     config = two.config({**SYNCED, "east->west.topics": "checked", "strandline.transaction.bytes": "1000"})
     mirror = two.mirror(config)

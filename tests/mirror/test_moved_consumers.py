@@ -99,14 +99,14 @@ def load(two: Scene, alias: str, topic: str) -> Iterator[None]:
 
 
 def values_at(two: Scene, alias: str, topic: str) -> dict[Place, bytes]:
-    """The committed records by their places. Each value is there once."""
+    """Returns the committed records by their places, after a check that each value is there once."""
     found: dict[Place, bytes] = {(m.partition(), m.offset()): m.value() for m in two.read_all(alias, topic)}
     assert len(set(found.values())) == len(found)
     return found
 
 
 def fail_over(two: Scene, config: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """The proof's row for each group and partition."""
+    """Fails over, and returns the proof's row for each group and partition."""
     done = two.command("failover", "--config", str(config), "--json")
     assert done.returncode == 0, done.stderr
     (proof,) = checked_lines(done.stdout, ("mirror", "failover", "--config", str(config)))

@@ -25,7 +25,9 @@ def set_topic(two: Scene, alias: str, topic: str, key: str, value: str) -> None:
     next(iter(admin.incremental_alter_configs([resource]).values())).result(30)
 
 
-def test_source_whose_clock_is_hours_ahead(west: BrokerProcess, tmp_path: Path) -> None:
+def test_records_too_far_ahead_of_the_target_wait_until_it_takes_them(
+    west: BrokerProcess, tmp_path: Path
+) -> None:
     with (
         clocked_broker(group_min_session_timeout_ms=1000) as ahead,
         scene(tmp_path, ahead=ahead.bootstrap, west=west.bootstrap) as two,
@@ -55,7 +57,7 @@ def test_source_whose_clock_is_hours_ahead(west: BrokerProcess, tmp_path: Path) 
 
 
 @in_soak
-def test_record_that_is_larger_than_the_target_allows(two: Scene) -> None:
+def test_record_larger_than_the_target_allows_waits_until_it_takes_it(two: Scene) -> None:
     two.create_topic("east", "large", 1)
     two.create_topic("east", "small", 1)
     two.create_topic("west", "east.large", 1, max_message_bytes="2000")

@@ -8,7 +8,7 @@ from strandline.testing.process import BrokerProcess, running_broker
 from tests.mirror.scene import scene
 
 
-def test_target_with_tls_and_login(east: BrokerProcess, tmp_path: Path) -> None:
+def test_flow_reaches_a_target_with_tls_and_login(east: BrokerProcess, tmp_path: Path) -> None:
     with (
         running_broker(security="SASL_SSL", group_min_session_timeout_ms=1000) as secured,
         scene(tmp_path, east=east.bootstrap, west=secured.bootstrap) as two,

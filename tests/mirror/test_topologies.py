@@ -59,7 +59,7 @@ def test_fan_out_gives_every_cluster_a_copy(three: Scene) -> None:
         assert values_of(three.read(alias, "north.news", 2)) == ["a", "b"]
 
 
-def test_aggregation_into_topics_of_their_own_and_into_one(three: Scene) -> None:
+def test_two_flows_aggregate_into_topics_of_their_own_or_into_one(three: Scene) -> None:
     for alias in ("east", "west"):
         three.create_topic(alias, "sales", 1)
         three.create_topic(alias, "totals", 1)

@@ -8,25 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-# Folders whose names and docstrings have not been read for this yet: a folder that has been read leaves the list.
-UNREAD = {"lab", "mirror"}
 HIDDEN_SUBJECT = re.compile(r"test_(what|who|whoever|whatever)_|test_.*(whoever|_anew|_answer)")
 HOUSE_WORDS = re.compile(r"\b(answer(s|ed|ing)?|anew|whoever)\b", re.IGNORECASE)
 # Folders and modules in which the house words are still to be replaced.
-WITH_HOUSE_WORDS = UNREAD | {"compat", "frame_proxy.py", "oracle", "spark", "system", "tidy"}
+WITH_HOUSE_WORDS = {"compat", "frame_proxy.py", "oracle", "spark", "system", "tidy"}
 FORBIDDEN = ("What ", "Who ", "Whoever ", "Whatever ")
 
 
-def read_modules() -> Iterator[tuple[Path, Path]]:
-    """Yields the modules that have been read for this, with their names below `tests`."""
+def modules() -> Iterator[tuple[Path, Path]]:
+    """Yields the modules of all tests, with their names below `tests`."""
     for path in sorted(TESTS.rglob("*.py")):
-        name = path.relative_to(TESTS)
-        if name.parts[0] not in UNREAD:
-            yield path, name
+        yield path, path.relative_to(TESTS)
 
 
 def definitions() -> Iterator[tuple[str, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for path, name in read_modules():
+    for path, name in modules():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{name}:{getattr(node, 'lineno', 1)}", node
@@ -46,7 +42,7 @@ def test_names_and_docstrings_of_tests_do_not_hide_their_subject() -> None:
 def test_no_test_uses_a_house_word_where_there_is_a_plain_one() -> None:
     found = [
         f"{name}:{number}: {line.strip()}"
-        for path, name in read_modules()
+        for path, name in modules()
         if name.parts[0] not in WITH_HOUSE_WORDS
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if HOUSE_WORDS.search(line)

@@ -14,7 +14,7 @@ from strandline.lab.timeline import STEP
 
 class AdminWords(LabBase):
     async def admin(self) -> Admin:
-        """The admin client, which is started when it is first asked for."""
+        """Returns the admin client, which the first call starts."""
         if self._admin is None:
             settings = {"bootstrap.servers": self.stage.bootstrap}
             self._admin = Admin(settings, world=self.stage.client_world("administrator"))
@@ -35,7 +35,7 @@ class AdminWords(LabBase):
         await (await self.admin()).alter_configs({ConfigResource.topic(TOPIC): changes})
 
     async def elect_preferred(self) -> None:
-        """The administrator has the preferred replica lead."""
+        """Makes the preferred replica the leader, as an administrator does."""
         self._say(STEP, "the preferred leader is elected")
         await (await self.admin()).elect_leaders([TopicPartition(TOPIC, 0)])
 
@@ -44,7 +44,7 @@ class AdminWords(LabBase):
         await (await self.admin()).delete_records({TopicPartition(TOPIC, 0): before})
 
     async def committed(self, group: str = "group") -> int:
-        """The records that the group has committed, in all partitions."""
+        """Counts the records that the group has committed, in all partitions together."""
         offsets = await (await self.admin()).list_group_offsets(group)
         return sum(each.offset for each in offsets.values())
 
@@ -67,19 +67,19 @@ class AdminWords(LabBase):
         await (await self.admin()).reassign_partitions({TopicPartition(TOPIC, 0): brokers})
 
     async def offset_at(self, timestamp_ms: int) -> int:
-        """The offset of the first record of the partition at or after this time; -1 if there is none."""
+        """Returns the offset of the first record of the partition at or after this time; -1 if there is none."""
         where = TopicPartition(TOPIC, 0)
         return (await (await self.admin()).list_offsets({where: timestamp_ms}))[where].offset
 
     async def log_start(self) -> int:
-        """The first offset that the partition still has."""
+        """Returns the first offset that the partition still has."""
         return await self.offset_at(EARLIEST)
 
     async def first_timestamp_ms(self) -> int:
-        """The timestamp of the partition's first record."""
+        """Returns the timestamp of the partition's first record."""
         where = TopicPartition(TOPIC, 0)
         return (await (await self.admin()).list_offsets({where: 0}))[where].timestamp_ms
 
     async def count_committed(self, group: str) -> int:
-        """How many partitions the group has committed an offset of."""
+        """Counts the partitions of which the group has committed an offset."""
         return len(await (await self.admin()).list_group_offsets(group))

@@ -21,7 +21,7 @@ class ClientWords(AdminWords):
     async def producer(
         self, name: str = "producer", settings: Mapping[str, str] | None = None
     ) -> ProducerDiary:
-        """The producer of this name, which is started when it is first asked for."""
+        """Returns the producer of this name, which the first call starts."""
         if name not in self.producers:
             given = {"bootstrap.servers": self.stage.bootstrap, **self.scenario.producer, **(settings or {})}
             made = self.stage.producer(name, given, TOPIC, self.scenario.partitions, self._look)
@@ -42,7 +42,7 @@ class ClientWords(AdminWords):
             await self.until_told(name)
 
     async def time_to_send(self, count: int) -> float:
-        """Sends the next numbers; the seconds until the producer was told of each."""
+        """Sends the next numbers. Returns how many seconds passed until the producer was told of each."""
         began = self.now()
         await self.send(count)
         return self.now() - began
@@ -88,12 +88,12 @@ class ClientWords(AdminWords):
         await self.until(lambda: len(self.consumers[name].seen) >= count, f"{name} to read {count} records")
 
     async def until_all_seen(self, count: int) -> None:
-        """The consumers have read so many different records, all together."""
+        """Returns once the consumers have read so many different records, all together."""
 
         await self.until(lambda: self.count_all_seen() >= count, f"all consumers to read {count} records")
 
     async def until_assigned(self, *names: str) -> None:
-        """These consumers share all partitions out among them, and each has at least one."""
+        """Returns once these consumers share all partitions and each has at least one."""
 
         def is_shared_out() -> bool:
             shares = [self.consumers[name].assigned for name in names]
@@ -104,17 +104,17 @@ class ClientWords(AdminWords):
         self._say(STEP, f"all partitions are assigned to {who}")
 
     async def leave(self, name: str) -> None:
-        """The consumer is closed in good order."""
+        """Closes the consumer in good order."""
         self._say(STEP, f"{name} leaves")
         await self.consumers[name].leave()
 
     async def commit(self, name: str = "consumer") -> None:
-        """The consumer commits what it has read."""
+        """Has the consumer commit what it has read."""
         await self.consumers[name].commit()
         self._say(STEP, f"{name} commits its offsets")
 
     async def crash(self, name: str) -> None:
-        """The client is gone without a word. What a producer has not sent yet is gone with it."""
+        """Ends the client without a word. Records that a producer has not sent yet are lost with it."""
         self._say(STEP, f"{name} crashes")
         for node in self.stage.nodes:
             self.stage.cut(name, node)
@@ -134,18 +134,18 @@ class ClientWords(AdminWords):
         self._say(STEP, f"{name} aborts its transaction")
 
     async def send_in_transaction(self, count: int, *, commits: bool, name: str = "producer") -> None:
-        """One whole transaction, which is committed or aborted."""
+        """Sends one whole transaction, and commits or aborts it."""
         await self.begin_transaction(name)
         await self.send(count, name=name)
         await (self.commit_transaction if commits else self.abort_transaction)(name)
 
     async def read_log(self) -> list[tuple[int, int]]:
-        """Offset and number of each committed record of the partition, as a reader of its own sees them now."""
+        """Returns offset and number of each committed record of the partition, as a reader of its own sees them now."""
         settings = {"bootstrap.servers": self.stage.bootstrap}
         return await read_log(settings, self.stage.client_world("reader"), TopicPartition(TOPIC, 0))
 
     async def count_moved_records(self, name: str = "producer") -> int:
-        """How many acknowledged records are at another offset than the producer was told."""
+        """Counts the acknowledged records that are at another offset than the producer was told."""
         found = {number: offset for offset, number in await self.read_log()}
         told = self.producers[name].offsets
         return sum(found.get(number) != offset for number, offset in told.items())
@@ -154,19 +154,19 @@ class ClientWords(AdminWords):
         return len(self.consumers[name].seen)
 
     def count_all_seen(self) -> int:
-        """How many different records the consumers have read, all together."""
+        """Counts the different records that all consumers together have read."""
         return len({number for each in self.consumers.values() for number in each.seen})
 
     def count_moved(self, name: str) -> int:
-        """How many partitions the consumer was given or had to give up after its first assignment."""
+        """Counts the partitions that the consumer got or had to give up after its first assignment."""
         return self.consumers[name].moved
 
     def count_given_up(self, name: str) -> int:
-        """How many partitions the consumer had to give up, or learned to be gone."""
+        """Counts the partitions that the consumer had to give up, or learned that it had lost."""
         return self.consumers[name].revoked + self.consumers[name].lost
 
     def stalled_seconds(self, name: str) -> float:
-        """How long the consumer had no partition, after it had one."""
+        """Returns how long the consumer had no partition after it had had one."""
         return self.consumers[name].stalled_seconds
 
     def count_acknowledged(self, name: str = "producer") -> int:

@@ -129,14 +129,14 @@ class LabConsumer(ConsumerDiary, RebalanceListener):
 
 
 async def read_whole(settings: Mapping[str, str], world: ClientWorld, partition: TopicPartition) -> list[int]:
-    """The numbers of all committed records of the partition, in the order of the log."""
+    """Returns the numbers of all committed records of the partition, in the order of the log."""
     return [number for _, number in await read_log(settings, world, partition)]
 
 
 async def read_log(
     settings: Mapping[str, str], world: ClientWorld, partition: TopicPartition
 ) -> list[tuple[int, int]]:
-    """Offset and number of all committed records of the partition, in the order of the log."""
+    """Returns offset and number of all committed records of the partition, in the order of the log."""
     given = {"isolation.level": "read_committed", "auto.offset.reset": "earliest", **settings}
     found: list[tuple[int, int]] = []
     async with Consumer(given, world=world) as consumer:

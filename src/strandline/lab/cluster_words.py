@@ -42,7 +42,7 @@ class ClusterWords(LabBase):
         self.stage.replace_disk(node)
 
     def stop_replication(self, *followers: int) -> None:
-        """Followers, all of them unless some are named, reach the leader no more."""
+        """Cuts the followers off from the leader: those that are named, or all."""
         chosen = list(followers) or self.followers
         self._say(STEP, f"the link between the leader {self.leader} and {listed(chosen)} is cut")
         for each in chosen:
@@ -64,14 +64,14 @@ class ClusterWords(LabBase):
         self.stage.cut_one_way(source, target)
 
     def isolate(self, node: int) -> None:
-        """The node reaches no other node; clients still reach it."""
+        """Cuts the node off from all other nodes; clients still reach it."""
         self._say(STEP, f"{self._named(node)} is cut off from all other nodes")
         for other in self.stage.nodes:
             if other != node:
                 self.stage.cut(node, other)
 
     def break_connections(self, host: str | int) -> None:
-        """Each connection of this node or client breaks, and the host may connect again at once."""
+        """Breaks each connection of this node or client; the host may connect again at once."""
         name = self._named(host) if isinstance(host, int) else host
         self._say(STEP, f"all connections of {name} break")
         self.simulated.break_connections(host)
@@ -83,11 +83,11 @@ class ClusterWords(LabBase):
         self.fact(f"copies on {listed(copies)}", alike)
 
     def leaders(self) -> str:
-        """The leader of each partition."""
+        """Returns the leader of each partition as text."""
         return listed(self.stage.view(TOPIC, each).leader for each in range(self.scenario.partitions))
 
     def last_sequence(self, broker: int) -> int:
-        """The last sequence number that the broker knows of the one producer that there is."""
+        """Returns the last sequence number that the broker knows of the only producer."""
         return self.simulated.last_sequence(broker, TOPIC, 0)
 
     def heal(self) -> None:
@@ -100,18 +100,18 @@ class ClusterWords(LabBase):
         await asyncio.sleep(seconds)
 
     async def until_replicated(self) -> None:
-        """Each replica has the records of the leader, and knows that all have them."""
+        """Returns once each replica has the records of the leader, and knows that all have them."""
         await self.until(self.is_replicated, "the replicas to be equal")
         self._say(STEP, "each replica has all records")
 
     def is_replicated(self) -> bool:
-        """Each replica has the records of the leader, and knows that all have them."""
+        """True if each replica has the records of the leader, and knows that all have them."""
         replicas = self.view.replicas
         ends = {each.end_offset for each in replicas}
         return len(ends) == 1 and all(each.high_watermark == each.end_offset for each in replicas)
 
     async def until_written(self, *brokers: int) -> None:
-        """These replicas have what the leader has, whether they know that it is committed or not."""
+        """Returns once these replicas have what the leader has, whether they know that it is committed or not."""
         await self.until(lambda: self._is_written(brokers), f"the records on {list(brokers)}")
         self._say(STEP, f"broker {listed(brokers)} has all records of the leader")
 
@@ -122,7 +122,7 @@ class ClusterWords(LabBase):
         )
 
     async def until_committed(self) -> None:
-        """The leader's high watermark is at its end; followers may not know it yet."""
+        """Returns once the leader's high watermark is at its end; followers may not know it yet."""
 
         def is_committed() -> bool:
             leader = next(each for each in self.view.replicas if each.broker == self.leader)
@@ -132,7 +132,7 @@ class ClusterWords(LabBase):
         self._say(STEP, "all records are below the leader's high watermark")
 
     async def until_leader_changes(self) -> None:
-        """Another broker leads, or the same in another epoch, and knows it."""
+        """Returns once another broker, or the same one in another epoch, leads and knows it."""
         before = self.view.epoch
         await self.until(lambda: self.view.epoch > before and self._leader_knows(), "another leader")
         self._look()
@@ -142,7 +142,7 @@ class ClusterWords(LabBase):
         self._look()
 
     def is_led_by(self, broker: int) -> bool:
-        """Whether the controller has this broker lead, and the broker knows it."""
+        """True if this broker is the leader for the controller, and knows it."""
         return self.view.leader == broker and self._leader_knows()
 
     def _leader_knows(self) -> bool:
@@ -157,7 +157,7 @@ class ClusterWords(LabBase):
         self._look()
 
     async def until_in_sync(self, *brokers: int) -> None:
-        """The in-sync replicas are these, or all."""
+        """Returns once the in-sync replicas are these, or all."""
         wanted = brokers or tuple(each.broker for each in self.view.replicas)
         await self.until(lambda: self.view.in_sync == tuple(sorted(wanted)), f"the ISR to be {list(wanted)}")
         self._look()

@@ -9,7 +9,7 @@ _RUNS_MAX: Final = 8
 
 
 def as_text(numbers: Iterable[int]) -> str:
-    """The numbers in order, with runs drawn together; empty for none."""
+    """Returns the numbers in order, runs as first-last; an empty text for none."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
@@ -20,7 +20,7 @@ def as_text(numbers: Iterable[int]) -> str:
 
 
 def in_brief(numbers: list[int]) -> str:
-    """The numbers as text, or how many there are where they have too many gaps to be read."""
+    """Returns the numbers as text, or their count if they have too many gaps to be readable."""
     text = as_text(numbers)
     if text.count(",") < _RUNS_MAX:
         return text
@@ -28,7 +28,7 @@ def in_brief(numbers: list[int]) -> str:
 
 
 def count_of_numbers(text: str) -> int:
-    """How many numbers a text of `as_text` names."""
+    """Counts the numbers that a text of `as_text` names."""
     count = 0
     for run in filter(None, text.split(", ")):
         first, _, last = run.partition("-")

@@ -31,7 +31,7 @@ class Outcome:
     leader_epoch: int = -1
 
     def differences(self, other: Outcome) -> list[str]:
-        """A line for each difference from another outcome."""
+        """Returns a line for each difference from another outcome."""
         found, expected = self.as_json(), other.as_json()
         return [
             f"{name}: {_shown(expected[name])} was expected, {_shown(found[name])} was found"
@@ -55,9 +55,10 @@ def judge(
     leader: tuple[int, int],
     consumer_errors: Iterable[str] = (),
 ) -> Outcome:
-    """The outcome, from what producers were told (`failed` has the errors) and the records of each log in their order.
+    """Returns the outcome, from the results that producers got and the records of each log in their order.
 
-    `seen` is what the consumers read, in all; None if there were none. `senders` says which producer has sent a record.
+    `failed` has the errors by record. `seen` has all records that consumers read; None if there were no consumers.
+    `senders` says which producer has sent a record.
     """
     written = Counter(number for log in logs for number in log)
     acknowledged, there, read = set(acknowledged), set(written), Counter(seen or ())

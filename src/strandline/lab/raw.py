@@ -74,13 +74,13 @@ class RawProducer(ProducerDiary):
         self.producer_id, self.epoch, self.sequence = -1, -1, 0
 
     async def start(self) -> None:
-        """Nothing is to be done before the first request."""
+        """Does nothing: this producer has nothing to do before its first request."""
 
     async def _append(self, number: int, value: bytes, partition: int) -> None:
         raise NotImplementedError("a raw producer writes batches")
 
     async def _begin(self) -> None:
-        """The broker hears of a transaction with its first request."""
+        """Does nothing: a broker hears of a transaction with its first request."""
 
     async def _commit(self) -> None:
         await self.end(commits=True)
@@ -92,13 +92,13 @@ class RawProducer(ProducerDiary):
         self.client.close()
 
     async def find_coordinator(self) -> str:
-        """FindCoordinator, which creates the topic of transactions where there is none yet."""
+        """Sends FindCoordinator, which creates the topic of transactions where there is none yet."""
         request = FindCoordinatorRequest(key_type=1, coordinator_keys=(self.transactional_id or "",))
         response = await self.client.request(request, FindCoordinatorResponse, version=4)
         return said(response.coordinators[0].error_code)
 
     async def init(self, *, knows_itself: bool = False) -> str:
-        """InitProducerId; with `knows_itself` it says which producer id and epoch it has (KIP-360)."""
+        """Sends InitProducerId; with `knows_itself` it says which producer id and epoch it has (KIP-360)."""
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=_TIMEOUT_MS,
@@ -114,7 +114,7 @@ class RawProducer(ProducerDiary):
         return said(response.error_code)
 
     async def add_partition(self) -> str:
-        """AddPartitionsToTxn, which producers of transaction version 1 send before they write."""
+        """Sends AddPartitionsToTxn, which producers of transaction version 1 send before they write."""
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id or "",
             v3_and_below_producer_id=self.producer_id,
@@ -126,7 +126,7 @@ class RawProducer(ProducerDiary):
         return said(results[0].partition_error_code)
 
     def batch(self, numbers: list[int], *, sequence: int | None = None) -> ProduceRequest:
-        """The request that writes these records, as the producer is now; it may be sent later."""
+        """Returns the request that writes these records, as the producer is now; it may be sent later."""
         is_transactional = self.transactional_id is not None
         now_ms = EPOCH_MS + int(asyncio.get_running_loop().time() * 1000)
         data = build_batch(
@@ -166,7 +166,7 @@ class RawProducer(ProducerDiary):
         return told
 
     def ending(self, *, commits: bool) -> EndTxnRequest:
-        """The request that ends the transaction, as the producer is now; it may be sent later."""
+        """Returns the request that ends the transaction, as the producer is now; it may be sent later."""
         assert self.transactional_id is not None
         return EndTxnRequest(
             transactional_id=self.transactional_id,
@@ -190,7 +190,7 @@ class RawProducer(ProducerDiary):
 async def fetch(
     client: WireClient, topic: str, offset: int, leader_epoch: int, *, replica: int = -1
 ) -> PartitionData:
-    """The response to one Fetch of a consumer, or of a replica, that believes in this leader epoch."""
+    """Returns the response to one Fetch of a consumer, or of a replica, that believes in this leader epoch."""
     where = FetchPartition(
         partition=0, current_leader_epoch=leader_epoch, fetch_offset=offset, partition_max_bytes=1 << 20
     )
@@ -216,5 +216,5 @@ async def begin_quorum_epoch(client: WireClient, leader: int, epoch: int) -> str
 
 
 def said(code: int) -> str:
-    """The name of an error, or "written"."""
+    """Returns the name of an error, or "written"."""
     return WRITTEN if code == ErrorCode.NONE else error_name(code)

@@ -56,7 +56,7 @@ class RawFrames:
             self._frames.grow()
 
     def drained(self) -> None:
-        """Nothing waits for it."""
+        """Does nothing: nobody waits until the buffer is sent."""
 
     def lost(self, error: Exception | None) -> None:
         self._connection = None
@@ -68,11 +68,11 @@ class RawFrames:
 
 
 def framed(content: bytes) -> bytes:
-    """The content with its size before it."""
+    """Returns the content with its size before it."""
     return len(content).to_bytes(4, "big") + content
 
 
 def request_header(api_key: int, version: int, *, is_flexible: bool) -> bytes:
-    """The header of a request whose correlation id is 7 and whose client id is "raw"."""
+    """Returns the header of a request whose correlation id is 7 and whose client id is "raw"."""
     numbers = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + (7).to_bytes(4, "big")
     return numbers + b"\x00\x03raw" + (b"\x00" if is_flexible else b"")

@@ -60,7 +60,7 @@ class LabScenario:
 
 
 def _is_shared(value: object) -> bool:
-    """Whether it is a function of a module of shared steps."""
+    """True if this is a function of a module of shared steps."""
     module = getattr(value, "__module__", "")
     is_of_scenarios = isinstance(module, str) and module.startswith(f"{scenarios.__name__}.")
     return is_of_scenarios and module.rpartition(".")[2].startswith("_") and isfunction(value)
@@ -71,12 +71,12 @@ GROUPS: Final = ("leader_failure", "producer_loss", "architecture", "replication
 
 
 def names() -> list[str]:
-    """The names of all scenarios."""
+    """Returns the names of all scenarios."""
     return list(_modules())
 
 
 def load(name: str) -> LabScenario:
-    """The scenario of this name. Raises UnknownScenario."""
+    """Returns the scenario of this name. Raises UnknownScenario."""
     modules = _modules()
     if name not in modules:
         near = get_close_matches(name, modules, 3, 0.4)
@@ -87,7 +87,7 @@ def load(name: str) -> LabScenario:
 
 
 def _modules() -> dict[str, str]:
-    """The module of each scenario, by the scenario's name. Modules whose names begin with `_` are shared steps."""
+    """Returns the modules by the names of their scenarios. Modules whose names begin with `_` are shared steps."""
     found: dict[str, str] = {}
     for group in GROUPS:
         package = import_module(f"{scenarios.__name__}.{group}")

@@ -81,7 +81,7 @@ class SimulatedStage:
         return self.world.loop.time()
 
     def client_world(self, name: str) -> ClientWorld:
-        """The world of one client, on a host of its own."""
+        """Returns the world of one client, on a host of its own."""
         world = self.world
         return ClientWorld(
             network=world.network.host(name),
@@ -158,19 +158,21 @@ class SimulatedStage:
         return faults.find(command["id"]).status()
 
     def fenced(self) -> tuple[int, ...]:
-        """The brokers that the controller has fenced."""
+        """Returns the brokers that the controller has fenced."""
         controller = self._controller()
         if controller is None:
             return ()
         return tuple(fenced_brokers(controller.broker))
 
     def active_controller(self) -> int:
-        """The controller that leads the metadata quorum, in the latest epoch if several believe it; -1 if none does."""
+        """Returns the controller that leads the metadata quorum; -1 if none does. If several believe that they lead, it
+        is the one with the latest epoch.
+        """
         active = self.active_controllers()
         return max(active, key=self._quorum_epoch) if active else -1
 
     def active_controllers(self) -> list[int]:
-        """The controllers that believe to lead the quorum."""
+        """Returns the controllers that believe that they lead the quorum."""
         return [
             number
             for number, node in self.world.nodes.items()
@@ -195,7 +197,7 @@ class SimulatedStage:
         return view
 
     def copies(self, topic: str, partition: int) -> dict[int, bytes]:
-        """The bytes of the log on each broker that has it and runs."""
+        """Returns the bytes of the log on each broker that has it and runs."""
         directory = f"{DATA}/{topic}-{partition}"
         return {
             number: log_of(node, directory)
@@ -204,17 +206,19 @@ class SimulatedStage:
         }
 
     def count_markers(self, broker: int, topic: str, partition: int) -> int:
-        """How many markers of transactions the broker's log still has."""
+        """Counts the markers of transactions that the broker's log still has."""
         return sum(header.is_control for _, header in headers_in(self.copies(topic, partition)[broker]))
 
     def last_sequence(self, broker: int, topic: str, partition: int) -> int:
-        """The last sequence number of the newest producer that the broker's replica knows; -1 if it knows of none."""
+        """Returns the last sequence number of the newest producer that the broker's replica knows; -1 if it knows of
+        none.
+        """
         replica = self.brokers[broker].broker.replicas.get(topic, partition)
         entries = [] if replica is None else replica.producers.entries()
         return entries[-1].last_sequence if entries else -1
 
     def set_epoch(self, transactional_id: str, epoch: int) -> None:
-        """The coordinator takes the transactional id for one that has used up so many epochs."""
+        """Has the coordinator take this epoch for the last one of the transactional id."""
         for node in self.brokers.values():
             for runtime in node.broker.transactions.shards():
                 known = runtime.shard.transactions.get(transactional_id)
@@ -222,16 +226,16 @@ class SimulatedStage:
                     runtime.shard.apply(replace(known, epoch=epoch), runtime.now())
 
     async def connect_frames(self, node: int, name: str) -> RawFrames:
-        """A connection from a host of its own, for bytes that no encoder would write."""
+        """Opens a connection from a host of its own, for bytes that no encoder would write."""
         return await RawFrames.connect(self.world.network.host(name), host_name(node), PORT)
 
     async def connect(self, node: int, name: str) -> WireClient:
-        """A connection from a host of its own, for requests that no client would send."""
+        """Opens a connection from a host of its own, for requests that no client would send."""
         port = PORT if node in self.brokers else CONTROLLER_PORT
         return await WireClient.connect(self.world.network.host(name), host_name(node), port, name)
 
     def break_connections(self, host: str | int) -> None:
-        """Each connection of this host breaks; it may connect again at once."""
+        """Breaks each connection of this host; it may connect again at once."""
         self.world.network.break_connections(_host(host))
 
     def _replica(self, broker: int, topic: str, partition: int) -> ReplicaView:
@@ -245,7 +249,7 @@ class SimulatedStage:
         return view
 
     def _controller(self) -> SimulatedNode | None:
-        """The active controller, or another one that runs."""
+        """Returns the active controller, or another one that runs."""
         active = self.world.nodes.get(self.active_controller())
         if active is not None:
             return active

@@ -44,13 +44,13 @@ class LabStage(Protocol):
         ...
 
     def address(self, node: int) -> str:
-        """Host and port of a broker, for a client that is to know only this one."""
+        """Returns host and port of a broker, for a client that is to know only this one."""
         ...
 
     def now(self) -> float: ...
     def is_running(self, node: int) -> bool: ...
     async def refresh(self) -> None:
-        """After it the views are of now."""
+        """Brings the views up to date."""
         ...
 
     async def start(self) -> None: ...
@@ -77,7 +77,7 @@ class LabStage(Protocol):
     # State
     def fenced(self) -> tuple[int, ...]: ...
     def active_controller(self) -> int:
-        """The controller that leads the metadata quorum; -1 if none does."""
+        """Returns the controller that leads the metadata quorum; -1 if none does."""
         ...
 
     def view(self, topic: str, partition: int) -> PartitionView: ...
@@ -103,7 +103,7 @@ class LabStage(Protocol):
 
 
 def cluster_settings(scenario: LabScenario) -> dict[str, str]:
-    """The settings that all nodes of the scenario have in common."""
+    """Returns the settings that all nodes of the scenario have in common."""
     copies = str(min(3, scenario.brokers))
     internal = {
         "offsets.topic.replication.factor": copies,
@@ -114,5 +114,5 @@ def cluster_settings(scenario: LabScenario) -> dict[str, str]:
 
 
 def rack_of(scenario: LabScenario, broker: int) -> str | None:
-    """The rack of this broker, if the scenario has racks."""
+    """Returns the rack of this broker, if the scenario has racks."""
     return scenario.racks[(broker - 1) % len(scenario.racks)] if scenario.racks else None

@@ -56,7 +56,7 @@ class PartitionView:
 
 
 def partition_view(state: Mapping[str, Any], replicas: Iterable[ReplicaView]) -> PartitionView:
-    """From what `node.faults.observation` says of a partition."""
+    """Returns the view of a partition from its state, as `node.faults.observation` gives it."""
     return PartitionView(
         leader=state["leader"],
         epoch=state["epoch"],
@@ -67,7 +67,7 @@ def partition_view(state: Mapping[str, Any], replicas: Iterable[ReplicaView]) ->
 
 
 def replica_view(broker: int, is_running: bool, state: Mapping[str, Any] | None) -> ReplicaView:
-    """From what it says of a broker's replica; None if the broker has none."""
+    """Returns the view of a broker's replica from its state, which is None if the broker has no replica."""
     if state is None:
         return ReplicaView(
             broker=broker,
@@ -93,7 +93,7 @@ class TimelineEntry:
     kind: str
     text: str
     view: PartitionView
-    numbers: list[int] = field(default_factory=list)  # of records, said behind the text
+    numbers: list[int] = field(default_factory=list)  # of records, written after the text
 
     @property
     def line(self) -> str:
@@ -110,7 +110,7 @@ class Timeline:
     def add(
         self, at: float, kind: str, text: str, view: PartitionView, numbers: list[int] | None = None
     ) -> None:
-        """Adds an entry. Records about which the same is said share one, if nothing but the like is in between."""
+        """Adds an entry. Records with the same text share one entry, unless an entry of another kind is in between."""
         told = list(numbers or ())
         for place in reversed(range(len(self.entries))) if told else ():
             last = self.entries[place]
@@ -126,7 +126,7 @@ class Timeline:
         return [each.as_json() for each in self.entries]
 
     def as_text(self) -> str:
-        """A line for each entry, and below it the partition where it has changed."""
+        """Returns a line for each entry, and below it the partition if that has changed."""
         lines, shown = [], ""
         for entry in self.entries:
             mark = {STEP: ">", CLUSTER: "*", PRODUCER: "p", CONSUMER: "c"}[entry.kind]

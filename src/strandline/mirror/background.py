@@ -38,7 +38,7 @@ class BackgroundTasks:
 async def repeat(
     seconds: float, is_wanted: Callable[[], bool], work: Callable[[], Awaitable[None]], what: str
 ) -> None:
-    """Does this work again and again. An error of the cluster is told, and the next round tries again."""
+    """Does this work again and again. An error of the cluster is logged, and the next round tries again."""
     lines = RareLines(asyncio.get_running_loop().time)
     while True:
         if is_wanted():

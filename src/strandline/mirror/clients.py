@@ -74,7 +74,7 @@ class FlowClients:
         return BatchConsumer({**settings, **fixed}, world=self._world)
 
     def member(self) -> Consumer:
-        """The member of the flow's group at the target. It reads nothing."""
+        """Returns the member of the flow's group at the target; it reads nothing."""
         settings = self._settings(
             self._flow.target,
             "consumer",
@@ -97,7 +97,7 @@ class FlowClients:
         return Consumer({**settings, **fixed}, world=self._world)
 
     def writer(self) -> Producer:
-        """The transactional producer at the target."""
+        """Returns the transactional producer at the target."""
         settings = self._settings(
             self._flow.target,
             "producer",
@@ -118,7 +118,7 @@ class FlowClients:
         return Producer({**settings, **fixed}, world=self._world, on_error=_ignored)
 
     def emitter(self, cluster: ClusterSettings) -> Producer:
-        """A plain producer, for heartbeats, checkpoints and offset syncs."""
+        """Returns a plain producer, for heartbeats, checkpoints and offset syncs."""
         return Producer(self._settings(cluster, "producer", {"linger.ms": 5}), world=self._world)
 
     def target_reader(self) -> Consumer:
@@ -126,7 +126,7 @@ class FlowClients:
         return self._target_reader(reset="earliest")
 
     def journal_reader(self) -> Consumer:
-        """The same for the journal: a position that is deleted must be told, for nothing may be passed over."""
+        """Reads the journal without a group. A deleted position is an error here, because no entry may be skipped."""
         return self._target_reader(reset="none")
 
     def _target_reader(self, *, reset: str) -> Consumer:

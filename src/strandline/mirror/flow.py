@@ -1,7 +1,7 @@
 """One flow in one process: sessions, each with its own clients, one after another until the flow is stopped.
 
 A session starts with nothing but the settings: the target's group has the progress, the journal says where records
-went. So every trouble that a client does not get over has one remedy: a new session, after a pause.
+went. So every failure that a client does not get over has one remedy: a new session, after a pause.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from strandline.client.consumer.record_decoder import ConsumerRecord
 async def records_between(
     consumer: Consumer, where: TopicPartition, start: int, end: int | None = None
 ) -> AsyncIterator[ConsumerRecord]:
-    """The committed records from an offset on, or from the log start if that is later, up to the end or to `end`."""
+    """Yields the committed records from an offset on, or from the log start if that is later, up to the end or to
+    `end`.
+    """
     consumer.assign([where])
     first = (await consumer.beginning_offsets([where]))[where]
     last = (await consumer.end_offsets([where]))[where]

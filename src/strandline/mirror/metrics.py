@@ -82,7 +82,7 @@ class FlowMetrics:
         return self._partitions.setdefault(target, PartitionMetrics())
 
     def families(self) -> Iterator[Family]:
-        """The metrics for a page."""
+        """Yields the metrics for a page."""
         now = self._monotonic()
         rows = [
             (

@@ -47,7 +47,7 @@ class Mirror:
             self.stopped.append(error)
 
     def families(self) -> Iterator[Family]:
-        """The metrics of all flows, one family for all of them."""
+        """Yields the metrics of all flows, one family for all of them."""
         merged: dict[str, Family] = {}
         for flow in self.flows:
             for family in flow.metrics.families():

@@ -14,7 +14,9 @@ COMPACTED: Final = {"cleanup.policy": "compact"}
 
 
 async def replication_factor(flow: FlowSettings, admin: Admin, key: str) -> int:
-    """The replication factor of a topic of the mirror: as it is set, or the default as far as there are brokers."""
+    """Returns the replication factor of a topic of the mirror: the one that is set, or else the default,
+    lowered to the number of brokers.
+    """
     factor = flow.number(key)
     if flow.is_set(key):
         return factor

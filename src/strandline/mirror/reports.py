@@ -50,13 +50,13 @@ class Reports:
         self.pending.append(event)
 
     def add_once(self, kind: str, where: object, text: str) -> None:
-        """The same, unless this process has told it already."""
+        """Adds an event unless this process has reported it already."""
         if (kind, str(where)) not in self._told:
             self._told.add((kind, str(where)))
             self.add(kind, where, text)
 
     def clear(self, kind: str, where: object) -> None:
-        """Has this told again when it happens again."""
+        """Has this event reported again when it happens again."""
         self._told.discard((kind, str(where)))
 
     def refused(self, source: TopicPartition, target: TopicPartition, offset: int, error: KafkaError) -> None:

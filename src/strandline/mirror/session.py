@@ -68,7 +68,7 @@ class FlowSession:
         self._clients = FlowClients(settings, instance, world)
         self._journal_topic = journal_topic(settings.source.alias, settings.target.alias)
         self._background = BackgroundTasks()
-        self._at_source: dict[TopicPartition, int] = {}  # what the group at the source has
+        self._at_source: dict[TopicPartition, int] = {}  # the offsets that the group at the source has
 
     async def start(self, stack: AsyncExitStack) -> None:
         """Connects to both clusters, and joins the group. `stack` closes everything."""
@@ -167,7 +167,7 @@ class FlowSession:
         return is_ready and not self._follower.state.is_paused
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Copies until it is to stop, or something fails."""
+        """Copies until `stopping` is set, or something fails."""
         while not stopping.is_set():
             self._background.raise_failure()
             if not self._follower.caught_up.is_set() or self._follower.state.is_paused:
@@ -210,7 +210,7 @@ class FlowSession:
         await create_topic(self._target, topic)
 
     async def _journal_needs(self) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        """The oldest offsets of groups, and the first offsets of the copies, by partition of the source."""
+        """Returns the oldest offsets of groups, and the first offsets of the copies, by partition of the source."""
         groups = await self._groups.oldest_offsets()
         copies = {
             TopicPartition(name, partition): TopicPartition(topic.name, partition)
@@ -236,7 +236,7 @@ class FlowSession:
         return list(self._copier.partitions.values())
 
     async def _adopt(self) -> None:
-        """Begins to copy partitions that were assigned, and ends to copy those whose topic is gone."""
+        """Begins to copy partitions that were assigned, and stops copying those whose topic is gone."""
         topics = self._topics.by_target
         assigned = [
             where
@@ -272,7 +272,7 @@ class FlowSession:
         return CopiedPartition(source, target, topic.topic_id, position)
 
     async def _stable_offsets(self, targets: list[TopicPartition]) -> dict[TopicPartition, CommittedOffset]:
-        """The committed offsets; a transaction that a dead process left open over them is ended first."""
+        """Returns the committed offsets; a transaction that a dead process left open over them is ended first."""
         group_id = self._settings.group_id
         try:
             return await stable_offsets(self._target, group_id, targets, seconds=_UNSTABLE_SECONDS)
@@ -284,7 +284,7 @@ class FlowSession:
             return await stable_offsets(self._target, group_id, targets, seconds=seconds + _UNSTABLE_SECONDS)
 
     async def _end_orphans(self) -> None:
-        """Ends open transactions of this flow whose processes are no members any more."""
+        """Ends open transactions of this flow whose processes are not members any more."""
         group_id = self._settings.group_id
         members = (await self._target.describe_groups([group_id]))[group_id].members
         living = {f"{group_id}-{each.instance_id}" for each in members}
@@ -294,8 +294,9 @@ class FlowSession:
                 await self._target.fence_producers([each.transactional_id])
 
     async def _starts(self, targets: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Where to begin with partitions for which the group has no offset: after what the journal knows, and
-        otherwise where the source's auto.offset.reset says."""
+        """Returns where to begin with partitions for which the group has no offset: after what the journal knows, and
+        otherwise where the source's auto.offset.reset says.
+        """
         if not targets:
             return {}
         policy = str(self._settings.source.of("consumer").get("auto.offset.reset", "earliest")).lower()
@@ -322,8 +323,9 @@ class FlowSession:
         return self._follower.state.maps
 
     async def _with_records(self, targets: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """The ends of those partitions of the target that have committed records: markers of transactions that were
-        aborted are none."""
+        """Returns the ends of those partitions of the target that have committed records: a log with
+        nothing but markers of aborted transactions is not among them.
+        """
         ends = await self._target.list_offsets(dict.fromkeys(targets, LATEST))
         found = {}
         async with self._clients.target_reader() as consumer:

@@ -76,13 +76,14 @@ class Finding:
 
 
 def play(failure: Failure, settings: CheckedSettings) -> tuple[Finding, ...]:
-    """Plays the failure with these settings; the findings, the worst first."""
+    """Plays the failure with these settings. Returns the findings, the worst first."""
     return play_through(failure, settings)[0]
 
 
 def play_through(failure: Failure, settings: CheckedSettings) -> tuple[tuple[Finding, ...], Run | None]:
-    """The same with the run that had them; None if it did not come to its end. What depends on chance is played with
-    several seeds, until records are lost."""
+    """Plays the failure. Returns the findings and the run that had them; the run is None if it did not come to its end.
+    A failure that depends on chance is played with several seeds, until records are lost.
+    """
     assert failure.seeds > 0
     for seed in range(failure.seeds):
         try:

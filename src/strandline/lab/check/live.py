@@ -42,7 +42,7 @@ async def read_live(
 
 
 def _set(entries: Mapping[str, ConfigEntry]) -> dict[str, str]:
-    """Those that somebody has set."""
+    """Returns the settings that somebody has set."""
     return {
         entry.name: entry.value
         for entry in entries.values()

@@ -53,7 +53,7 @@ class CheckedSettings:
         return settings
 
     def with_changes(self, changes: Mapping[str, Mapping[str, str]]) -> CheckedSettings:
-        """The settings with changes by part. Raises ImpossibleSettings if they do not fit the others."""
+        """Returns the settings with changes by part. Raises ImpossibleSettings if they do not fit the others."""
         parts = {name: {**self.part(name), **changes.get(name, {})} for name in PARTS}
         factor = changes.get("topic", {}).get(REPLICATION_FACTOR, "0")
         brokers = max(self.brokers, int(factor)) if self.brokers else 0  # a cluster can be given more of them
@@ -69,7 +69,7 @@ class CheckedSettings:
         )
 
     def of_cluster_only_what_is_played(self) -> CheckedSettings:
-        """Without a cluster's addresses, names and the rest that no failure asks about."""
+        """Returns the settings without a cluster's addresses, names and the rest that no failure asks about."""
         return replace(self, cluster=self.played_cluster)
 
     @property
@@ -111,7 +111,7 @@ def _relevant(settings: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[st
 
 
 def checked(settings: CheckedSettings) -> CheckedSettings:
-    """The settings, if they are possible; raises ImpossibleSettings with a line that says why not."""
+    """Returns the settings if they are possible; raises ImpossibleSettings with a line that says why not."""
     try:
         ClientConfig.producer({**_ADDRESS, **settings.producer})
     except ConfigError as error:

@@ -36,7 +36,7 @@ class LabPage:
         return [(row, play) for row in self.rows for play in self.plays(row)]
 
     def text(self, results: Results) -> str:
-        """The page with its results."""
+        """Returns the page with its results."""
         lines = [
             f"{json.dumps({'row': row, 'play': play, **results[row][play]}, sort_keys=True)}"
             for row, play in self.work
@@ -45,7 +45,7 @@ class LabPage:
 
 
 def recorded(text: str) -> dict[str, dict[str, Result]]:
-    """The results that a page keeps."""
+    """Returns the results that a page keeps."""
     results: dict[str, dict[str, Result]] = {}
     for line in text.partition(_BEGIN)[2].partition(_END)[0].strip().splitlines():
         result: dict[str, Any] = json.loads(line)
@@ -165,7 +165,7 @@ def _verdict(preset: Preset, results: Mapping[str, Result] | None) -> str:
 
 
 def preset_settings(preset: Preset) -> CheckedSettings:
-    """A preset as settings that can be checked."""
+    """Returns a preset as settings that can be checked."""
     return checked(
         CheckedSettings(
             producer=dict(preset.producer),

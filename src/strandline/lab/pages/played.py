@@ -58,7 +58,7 @@ class RowResults:
 
     @property
     def losing_together(self) -> list[Failure]:
-        """Several failures at once that lose acknowledged records."""
+        """Combinations of failures that lose acknowledged records."""
         return self._having(LOSES, is_several=True)
 
     @property

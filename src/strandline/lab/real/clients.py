@@ -29,7 +29,7 @@ class ClientLibrary(ABC):
         self._links: dict[str, list[CutLinks]] = {}
 
     def own_world(self, name: str, cut: Ways) -> ClientWorld:
-        """The world of a client of Strandline's own, which administers, judges, or plays."""
+        """Returns the world of a client of Strandline's own, which administers, judges, or plays."""
         world = client_world()
         self._worlds.append(world)
         assert isinstance(world.network, TcpNetwork)

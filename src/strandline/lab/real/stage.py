@@ -193,7 +193,7 @@ class RealStage:
             return None  # it ends at this moment
 
     def fenced(self) -> tuple[int, ...]:
-        """The brokers that the controller has fenced."""
+        """Returns the brokers that the controller has fenced."""
         controller = self._controller()
         return () if controller is None else tuple(controller["fenced"])
 
@@ -207,7 +207,7 @@ class RealStage:
         return node in self._observed and bool(self._observed[node]["is_controller"])
 
     def _controller(self) -> dict[str, Any] | None:
-        """The state by the active controller, or by another one that runs."""
+        """Returns the state as the active controller has it, or another one that runs."""
         running = [node for node in self.nodes if node not in self.brokers and self.is_running(node)]
         known = [node for node in running if node in self._observed]
         known.sort(key=self._says_controller, reverse=True)
@@ -261,7 +261,7 @@ class RealStage:
         return self._library.consumer(name, settings, topic, on_change, work_seconds, self._cut_ways_of(name))
 
     def _cut_ways_of(self, client: str) -> list[tuple[ClusterNode, bool]]:
-        """The nodes to which this client's links are cut, each with whether it is the way to the client."""
+        """Returns the nodes to which this client's links are cut, each with whether it is the way to the client."""
         return [
             (self._cluster.node(source if isinstance(source, int) else int(target)), target == client)
             for source, target in self._cut
@@ -270,5 +270,5 @@ class RealStage:
 
 
 def _client_way(source: str | int, target: str | int) -> tuple[str, bool]:
-    """The client of a link, and whether the way leads to it."""
+    """Returns the client of a link, and whether the way leads to it."""
     return (target, True) if isinstance(target, str) else (str(source), False)

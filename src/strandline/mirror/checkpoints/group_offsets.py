@@ -42,8 +42,9 @@ def checkpoints_of(
     group: str,
     offsets: Mapping[TopicPartition, CommittedOffset],
 ) -> dict[TopicPartition, Checkpoint]:
-    """The checkpoints of a group's offsets at the source, by partition of the target. Offsets of topics that are not
-    mirrored, or of which nothing is copied yet, have none."""
+    """Returns the checkpoints of a group's offsets at the source, by partition of the target. Offsets of topics that
+    are not mirrored, or of which nothing is copied yet, have none.
+    """
     found = {}
     for source, committed in sorted(offsets.items()):
         translated = journal.to_target(source, committed.offset) if flow.is_mirrored(source.topic) else None
@@ -134,7 +135,7 @@ class MirroredGroups:
             logger.warning("%s: offsets of group %s were not committed: %s", self._flow.name, group, error)
 
     async def oldest_offsets(self) -> dict[TopicPartition, int]:
-        """The oldest offset of the source that a group has, by partition; offsets at the target are translated."""
+        """Returns the oldest source offset that any group has, by partition; offsets at the target are translated."""
         oldest: dict[TopicPartition, int] = {}
 
         def note(where: TopicPartition, offset: int) -> None:

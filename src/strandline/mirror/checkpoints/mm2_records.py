@@ -23,7 +23,7 @@ class Heartbeat(NamedTuple):
     timestamp_ms: int
 
     def encode(self) -> tuple[bytes, bytes]:
-        """The key and the value of the record."""
+        """Returns the key and the value of the record."""
         return _string(self.source) + _string(self.target), _VERSION + _INT64.pack(self.timestamp_ms)
 
     @classmethod
@@ -44,7 +44,7 @@ class Checkpoint(NamedTuple):
     metadata: str = ""
 
     def encode(self) -> tuple[bytes, bytes]:
-        """The key and the value of the record."""
+        """Returns the key and the value of the record."""
         key = _string(self.group) + _string(self.topic) + _INT32.pack(self.partition)
         offsets = _TWO_OFFSETS.pack(self.source_offset, self.target_offset)
         return key, _VERSION + offsets + _string(self.metadata)
@@ -68,7 +68,7 @@ class OffsetSync(NamedTuple):
     target_offset: int
 
     def encode(self) -> tuple[bytes, bytes]:
-        """The key and the value of the record."""
+        """Returns the key and the value of the record."""
         key = _string(self.topic) + _INT32.pack(self.partition)
         return key, _TWO_OFFSETS.pack(self.source_offset, self.target_offset)
 

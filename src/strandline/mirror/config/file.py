@@ -20,7 +20,7 @@ _PARTS = ("clusters", "flows", "defaults")
 
 
 def settings_of_text(text: str, *, is_yaml: bool) -> MirrorSettings:
-    """The settings of a file's text. Raises MirrorConfigError."""
+    """Returns the settings of a file's text. Raises MirrorConfigError."""
     if is_yaml:
         return mirror_settings(_properties_of_yaml(text))
     try:

@@ -23,21 +23,21 @@ class ReplicationPolicy:
         self.separator = separator
 
     def remote_topic(self, source: str, topic: str) -> str:
-        """The name at the target of a topic of the cluster `source`."""
+        """Returns the name at the target of a topic of the cluster `source`."""
         return f"{source}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """The alias of the cluster that a remote topic came from; None if it is no remote topic."""
+        """Returns the alias of the cluster that a remote topic came from; None if it is no remote topic."""
         source, separator, rest = topic.partition(self.separator)
         return source if separator and source and rest else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The name of a remote topic on the cluster that it came from; None if it is no remote topic."""
+        """Returns the name of a remote topic on the cluster that it came from; None if it is no remote topic."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
     def original_topic(self, topic: str) -> str:
-        """The name of a topic where it was first written to, however many clusters it went through."""
+        """Returns the name that a topic has on its first cluster, however many clusters it went through."""
         while (upstream := self.upstream_topic(topic)) is not None:
             topic = upstream
         return topic
@@ -63,7 +63,7 @@ class ReplicationPolicy:
         return source + _CHECKPOINTS_SUFFIX
 
     def offset_syncs_topic(self, other: str) -> str:
-        """The topic of offset syncs; `other` is the alias of the cluster at the other end of the flow."""
+        """Returns the topic of offset syncs; `other` is the alias of the cluster at the other end of the flow."""
         return f"{_OFFSET_SYNCS_PREFIX}{other}.internal"
 
 

@@ -110,8 +110,9 @@ class ClusterSettings:
     settings: Mapping[str, str]
 
     def of(self, kind: str) -> dict[str, Any]:
-        """The settings for one kind of client: consumer, producer or admin. Those that only another kind has are left
-        out."""
+        """Returns the settings for one kind of client: consumer, producer or admin. Those that only another kind has
+        are left out.
+        """
         prefixes = tuple(f"{each}." for each in _CLIENT_KINDS)
         shared = {
             key: value
@@ -167,7 +168,7 @@ class FlowSettings:
         return int(text)
 
     def seconds(self, key: str) -> float:
-        """An interval in seconds. MirrorMaker 2 takes whole ones; fractions are for tests and impatient people."""
+        """Returns an interval in seconds. MirrorMaker 2 takes whole seconds only; fractions serve tests."""
         try:
             value = float(self.text(key))
         except ValueError:
@@ -216,7 +217,7 @@ class MirrorSettings:
     unknown: tuple[str, ...]
 
     def flow(self, name: str | None) -> FlowSettings:
-        """The flow of this name, or the only one."""
+        """Returns the flow of this name, or the only one."""
         names = ", ".join(each.name for each in self.flows)
         if name is None:
             if len(self.flows) > 1:
@@ -229,7 +230,7 @@ class MirrorSettings:
 
 
 def mirror_settings(properties: Mapping[str, str]) -> MirrorSettings:
-    """The settings that these properties mean. Raises MirrorConfigError."""
+    """Returns the settings that these properties mean. Raises MirrorConfigError."""
     aliases = [each.strip() for each in properties.get("clusters", "").split(",") if each.strip()]
     if len(aliases) < 2:
         raise MirrorConfigError("clusters must name two clusters or more, such as clusters=east,west")
@@ -262,7 +263,7 @@ def _cluster(alias: str, properties: Mapping[str, str]) -> ClusterSettings:
 
 
 def _flow_of(key: str, clusters: Mapping[str, ClusterSettings]) -> str | None:
-    """The flow that a key names; None if it names none. Raises for aliases that `clusters` does not have."""
+    """Returns the flow that a key names; None if it names none. Raises for aliases that `clusters` does not have."""
     if _ARROW not in key:
         return None
     source, _, rest = key.partition(_ARROW)

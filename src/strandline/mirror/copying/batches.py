@@ -25,7 +25,7 @@ class ProducibleBatch(NamedTuple):
 
 
 def producible(header: BatchHeader, data: memoryview, position: int) -> ProducibleBatch | None:
-    """The records from offset `position` on; None if there are none."""
+    """Returns the records from offset `position` on; None if there are none."""
     is_dense = header.record_count == header.last_offset_delta + 1
     if is_dense and header.base_offset >= position and not header.uses_log_append_time:
         return ProducibleBatch(

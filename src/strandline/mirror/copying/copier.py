@@ -256,7 +256,7 @@ class Copier:
             appended.append(_Appended(partition, records, batch))
 
     def _moved_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The positions that the group at the target does not have, by partition of the source."""
+        """Returns the positions that the group at the target does not have, by partition of the source."""
         moved = {}
         for source, position in self._reader.positions().items():
             partition = self._partitions.get(source)
@@ -386,7 +386,7 @@ class Copier:
 
 
 def foreseen_ranges(appended: Iterable[_Appended]) -> list[tuple[TopicPartition, CopiedRange]]:
-    """Where batches will be if nobody else writes to their partitions; none if one partition's end is not known."""
+    """Returns where batches will be if nobody else writes to their partitions; none if an end is not known."""
     ranges: list[tuple[TopicPartition, CopiedRange]] = []
     ends: dict[TopicPartition, int] = {}
     for partition, records, _ in appended:
@@ -412,7 +412,7 @@ async def _acknowledged(batch: ProducerBatch) -> None:
 
 
 def _refusal_of(batch: ProducerBatch) -> KafkaError | None:
-    """The error of a batch, or of a part of it, that concerns this batch alone."""
+    """Returns the error of a batch, or of a part of it, that concerns this batch alone."""
     if batch.split is not None:
         return next((found for _, part in batch.split if (found := _refusal_of(part)) is not None), None)
     error = batch.outcome
@@ -420,7 +420,7 @@ def _refusal_of(batch: ProducerBatch) -> KafkaError | None:
 
 
 def _target_runs(batch: ProducerBatch) -> list[tuple[int, int]]:
-    """The offsets of an acknowledged batch as runs of (first offset, count): one, or one for each part of it."""
+    """Returns the offsets of an acknowledged batch as runs of (first offset, count), one for each part of the batch."""
     if batch.split is not None:
         return [run for _, part in batch.split for run in _target_runs(part)]
     assert isinstance(batch.outcome, Acknowledged), "called once it is acknowledged"

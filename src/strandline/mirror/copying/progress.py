@@ -21,12 +21,12 @@ _PAUSE_SECONDS: Final = 0.05
 
 
 def encode_progress(topic_id: bytes, leader_epoch: int) -> str:
-    """The note beside a committed offset."""
+    """Returns the note beside a committed offset."""
     return json.dumps({"id": uuid_text(topic_id), "epoch": leader_epoch}, separators=(",", ":"))
 
 
 def decode_progress(committed: CommittedOffset) -> tuple[OffsetAndMetadata, str]:
-    """The position at the source, and the id of its topic as text; the id is empty if the note is not ours."""
+    """Returns the position at the source, and the id of its topic as text; the id is empty if the note is not ours."""
     try:
         note = json.loads(committed.metadata)
         return OffsetAndMetadata(committed.offset, "", int(note["epoch"])), str(note["id"])
@@ -37,8 +37,9 @@ def decode_progress(committed: CommittedOffset) -> tuple[OffsetAndMetadata, str]
 async def stable_offsets(
     admin: GroupAdmin, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, seconds: float
 ) -> dict[TopicPartition, CommittedOffset]:
-    """The committed offsets, once no open transaction has others for them. Raises UNSTABLE_OFFSET_COMMIT if one stays
-    open for so many seconds."""
+    """Returns the committed offsets, once no open transaction has others for them. Raises UNSTABLE_OFFSET_COMMIT if one
+    stays open for so many seconds.
+    """
     wanted = None if partitions is None else list(partitions)
     deadline = asyncio.get_running_loop().time() + seconds
     while True:

@@ -77,7 +77,7 @@ class MirroredTopics:
         logger.info("%s: created %s with %d partitions", self._flow.name, name, len(topic.partitions))
 
     async def _own_settings(self, names: Iterable[str], admin: Admin) -> dict[str, dict[str, str | None]]:
-        """The settings of topics that are not the cluster's, without those that are not to be copied."""
+        """Returns the settings of topics that are not the cluster's, without those that are not to be copied."""
         resources = [ConfigResource.topic(name) for name in names]
         described = await admin.describe_configs(resources) if resources else {}
         return {
@@ -123,7 +123,7 @@ class MirroredTopics:
 
 
 def target_acl(acl: Acl, name: str) -> Acl:
-    """The rule for a copy: a right to everything becomes one to read, as MirrorMaker 2 has it."""
+    """Returns the rule for a copy: a right to everything becomes one to read, as MirrorMaker 2 has it."""
     is_everything = acl.operation == _ALL and acl.permission == _ALLOW
     return Acl(
         resource_type=acl.resource_type,

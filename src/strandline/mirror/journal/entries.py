@@ -30,7 +30,7 @@ EVENTS_MAX: Final = 1000
 
 
 def journal_topic(source: str, target: str) -> str:
-    """The journal of the flow from `source` to `target`; it is at the target."""
+    """Returns the name of the journal of the flow from `source` to `target`; it is at the target."""
     return f"strandline-mirror.{source}.{target}.internal"
 
 
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 def encode_ranges(
     copied: Iterable[tuple[TopicPartition, CopiedRange]], recreated: Iterable[TopicPartition] = ()
 ) -> bytes:
-    """The value of a `ranges` entry. Maps of `recreated` partitions begin again with it."""
+    """Returns the value of a `ranges` entry. Maps of `recreated` partitions begin again with it."""
     topics: dict[str, list[list[int]]] = {}
     for where, each in copied:
         topics.setdefault(where.topic, []).append([where.partition, *each[:3]])
@@ -110,7 +110,7 @@ class JournalState:
                 self.maps.setdefault(where, OffsetMap()).add(CopiedRange(source, target, length))
 
     def to_target(self, where: TopicPartition, offset: int) -> int | None:
-        """The translation of a committed offset of a partition of the source."""
+        """Returns the translation of a committed offset of a partition of the source."""
         found = self.maps.get(where)
         if found is None or (not self.is_whole and offset < found.source_start):
             return None

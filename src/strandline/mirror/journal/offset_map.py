@@ -42,7 +42,7 @@ class CopiedRange(NamedTuple):
         return not (self.source_gaps or self.target_gaps)
 
     def until(self, source: int) -> CopiedRange:
-        """The part before an offset of the source, which is within the range."""
+        """Returns the part before an offset of the source, which is within the range."""
         length = source - self.source
         if self.is_exact:
             return CopiedRange(self.source, self.target, length)
@@ -52,14 +52,14 @@ class CopiedRange(NamedTuple):
         return CopiedRange(self.source, self.target, length, source_gaps, target_gaps)
 
     def to_target(self, source: int) -> int:
-        """The offset at the target of a record of the range, or one before it (rule 4)."""
+        """Returns the offset at the target of a record of the range, or one before it (rule 4)."""
         return self.target + max(0, source - self.source - self.source_gaps)
 
     def to_source(self, target: int) -> int:
         return self.source + min(self.length, max(0, target - self.target - self.target_gaps))
 
     def merged_with(self, following: CopiedRange) -> CopiedRange:
-        """One range for both."""
+        """Returns one range for both."""
         length = following.source_end - self.source
         source_gaps = self.source_gaps + following.source_gaps + following.source - self.source_end
         target_length = following.target_end - self.target
@@ -126,12 +126,13 @@ class OffsetMap:
         self._ranges[:count] = merged
 
     def count_before(self, source: int) -> int:
-        """The number of ranges that begin before this offset of the source."""
+        """Counts the ranges that begin before this offset of the source."""
         return bisect_right(self._ranges, source - 1, key=lambda each: each.source)
 
     def to_target(self, source: int) -> int | None:
-        """The offset at the target to go on from, for a reader that goes on from `source`; rule 3. None if nothing
-        was copied."""
+        """Returns the offset at the target for a reader that goes on from `source` (rule 3); None if nothing was
+        copied.
+        """
         if not self._ranges:
             return None
         at = bisect_right(self._ranges, source, key=lambda each: each.source) - 1
@@ -144,7 +145,7 @@ class OffsetMap:
         return self._ranges[at + 1].target if at + 1 < len(self._ranges) else found.target_end
 
     def to_source(self, target: int) -> int | None:
-        """The offset at the source of the first copied record at or after `target`; None if nothing was copied."""
+        """Returns the source offset of the first copied record at or after `target`; None if nothing was copied."""
         if not self._ranges:
             return None
         # Ranges need not ascend at the target: records that came back from there were there before others.
@@ -155,7 +156,7 @@ class OffsetMap:
         return found.to_source(target)
 
     def slack_at(self, source: int) -> int:
-        """How far the translation of this offset of the source may be back; 0 if it is exact."""
+        """Returns how far the translation of this offset of the source may be back; 0 if it is exact."""
         at = bisect_right(self._ranges, source, key=lambda each: each.source) - 1
         if at < 0 or source >= self._ranges[at].source_end:
             return 0

@@ -25,7 +25,7 @@ _EVENTS_OF_PART: Final = 500
 
 
 def encode_snapshot(state: JournalState, covers: int, name: str) -> list[bytes]:
-    """The values of a snapshot's records. `name` is its own among all snapshots."""
+    """Returns the values of a snapshot's records. No other snapshot has its `name`."""
     contents = list(_contents(state))
     head = {"name": name, "covers": covers, "parts": len(contents)}
     return [
@@ -58,7 +58,7 @@ class SnapshotReader:
         self._parts: dict[str, list[dict[str, Any]]] = {}
 
     def add(self, value: bytes) -> tuple[int, list[dict[str, Any]]] | None:
-        """The offset that a snapshot covers and its parts, if this is the last one; otherwise None."""
+        """Returns the offset that a snapshot covers and its parts, if this is the last one; otherwise None."""
         document = json.loads(value)
         parts = self._parts.setdefault(document["name"], [])
         if document["part"] != len(

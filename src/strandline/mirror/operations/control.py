@@ -52,7 +52,7 @@ class FlowStatus:
 
 
 async def topic_names(admin: Admin) -> frozenset[str]:
-    """The topics of a cluster."""
+    """Returns the topics of a cluster."""
     return frozenset(each.name for each in await admin.describe_all_topics())
 
 
@@ -79,7 +79,7 @@ class MirrorControl:
             self.world.close()
 
     async def journal(self) -> JournalState:
-        """The state of the flow's journal now."""
+        """Returns the state of the flow's journal now."""
         try:
             await self.target.describe_topics([self.journal_topic])
         except UnknownTopicError as error:
@@ -102,11 +102,11 @@ class MirrorControl:
         await self.write(CONTROL, entry)
 
     async def progress(self) -> dict[TopicPartition, CommittedOffset]:
-        """The committed offsets of the flow, by partition of the target."""
+        """Returns the committed offsets of the flow, by partition of the target."""
         return await stable_offsets(self.target, self.flow.group_id, seconds=_API_TIMEOUT_MS / 1000)
 
     async def status(self) -> FlowStatus:
-        """The flow's state, with the ends of both logs."""
+        """Returns the flow's state, with the ends of both logs."""
         journal = await self.journal()
         progress = await self.progress()
         groups = await self.target.describe_groups([self.flow.group_id])
@@ -135,7 +135,7 @@ class MirrorControl:
     def sources_of(
         self, progress: dict[TopicPartition, CommittedOffset], journal: JournalState
     ) -> dict[TopicPartition, TopicPartition]:
-        """The partitions of the source by those of the target."""
+        """Returns the partitions of the source by those of the target."""
         known = {
             TopicPartition(self.flow.target_topic(source.topic), source.partition): source
             for source in journal.maps

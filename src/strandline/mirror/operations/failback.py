@@ -64,7 +64,7 @@ class FailbackPartition:
 
 
 async def plan_failback(control: MirrorControl) -> list[FailbackPartition]:
-    """The partitions of the failover with what each end took since then. Changes nothing."""
+    """Returns the partitions of the failover, with the records that each end took since then. Changes nothing."""
     journal = await control.journal()
     if journal.failover is None:
         raise MirrorConfigError(f"{control.flow.name} has not failed over: there is nothing to take back")
@@ -131,7 +131,7 @@ async def _check_stopped(control: MirrorControl) -> None:
 def _inverted(
     partitions: list[FailbackPartition], returned: JournalState
 ) -> list[tuple[TopicPartition, CopiedRange]]:
-    """The places of records that came back, as the flow would have copied them."""
+    """Returns the places of records that came back, as the flow would have copied them."""
     return [
         (each.source, CopiedRange(found.target, found.source, found.length))
         for each in partitions

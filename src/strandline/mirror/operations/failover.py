@@ -130,8 +130,9 @@ async def _arrived(control: MirrorControl, journal: JournalState) -> tuple[Arriv
 def _as_before(
     partitions: tuple[ArrivedPartition, ...], journal: JournalState
 ) -> tuple[ArrivedPartition, ...]:
-    """The partitions as an earlier failover has them that was not ended by a failback: what the target took since then
-    came from nobody's source, and a failback has to bring it."""
+    """Returns the partitions as an earlier failover has them, if no failback has ended it: records that the target took
+    since then are on no source, and a failback has to bring them.
+    """
     if journal.failover is None:
         return partitions
     earlier = FailoverProof.decode(journal.failover).partitions
@@ -150,7 +151,7 @@ Checkpoints = dict[str, dict[TopicPartition, TimedCheckpoint]]
 
 
 async def _checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, Checkpoints]:
-    """Where the groups' offsets are from, and the translated offsets by group."""
+    """Returns where the groups' offsets are from, and the translated offsets by group."""
     flow = control.flow
     try:
         time_ms = control.world.clock.wall_ms()
@@ -172,7 +173,7 @@ async def _checkpoints(control: MirrorControl, journal: JournalState) -> tuple[s
 
 
 async def _last_checkpoints(control: MirrorControl, journal: JournalState) -> tuple[str, Checkpoints]:
-    """The last checkpoint of each group and partition, translated again: more may have been copied since then."""
+    """Returns the last checkpoint of each group and partition, translated again, since more may be copied now."""
     sources = {
         TopicPartition(control.flow.target_topic(where.topic), where.partition): where
         for where in journal.maps

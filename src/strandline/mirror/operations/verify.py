@@ -48,8 +48,9 @@ class PartitionFindings:
 
 
 async def verify(control: MirrorControl, *, with_contents: bool) -> list[PartitionFindings]:
-    """The findings for each partition. With `with_contents` every copy is compared, otherwise only the records of the
-    source that have not arrived are read."""
+    """Returns the findings for each partition. With `with_contents` every copy is compared, otherwise only the records
+    of the source that have not arrived are read.
+    """
     journal = await control.journal()
     proof = None if journal.failover is None else FailoverProof.decode(journal.failover)
     progress = await control.progress()
@@ -108,7 +109,7 @@ class _Copies:
         self._next: deque[ConsumerRecord] = deque()
 
     async def at(self, offset: int) -> ConsumerRecord | None:
-        """The record at this offset."""
+        """Returns the record at this offset."""
         await self._advance(offset, 1)
         if not self._next or self._next[0].offset > offset:
             # Records that came back in a failback stand before others at the target.

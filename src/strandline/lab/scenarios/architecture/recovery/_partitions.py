@@ -40,7 +40,7 @@ def _all_lead(lab: Lab, others: int, broker: int) -> bool:
 
 
 def _views(lab: Lab, others: int) -> Iterator[PartitionView]:
-    """Those that are the last to change come first, so that most looks are short."""
+    """Yields the views that change last first, so that most looks are short."""
     yield lab.view
     for partition in reversed(range(others)):
         yield lab.stage.view(OTHERS, partition)

@@ -7,7 +7,7 @@ from strandline.lab.raw import RawProducer
 
 
 async def begin(lab: Lab, version: int) -> RawProducer:
-    """A producer with this version of transactions, and a consumer that sees what is committed."""
+    """Starts a consumer of committed records. Returns a producer with this version of transactions."""
     await lab.consume()
     return await lab.raw_producer(transactional_id="orders", version=version)
 
