@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +14,7 @@ from strandline.client.errors import ConnectionFailedError, KafkaError
 from strandline.client.sync import Admin
 from strandline.client.sync import Consumer as BlockingConsumer
 from strandline.testing import BrokerProcess, broker, running_broker
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +23,6 @@ def bootstrap() -> Iterator[str]:
         with Admin(bootstrap_servers=server.bootstrap) as admin:
             admin.create_topic("e1")
         yield server.bootstrap
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 def test_a_refused_connection_is_told_at_once_and_then_rarely(caplog: pytest.LogCaptureFixture) -> None:

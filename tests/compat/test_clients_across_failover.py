@@ -18,7 +18,8 @@ from strandline.testing.clusters import Cluster, running_cluster
 from tests.compat.clients.kafka_python_client import KafkaConsumer, KafkaProducer, TopicPartition
 from tests.oracle.kafka_tools import KafkaTools
 from tests.system.cluster import story
-from tests.system.cluster.story import create, eventually, shown, until_in_sync
+from tests.system.cluster.story import create, shown, until_in_sync
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 

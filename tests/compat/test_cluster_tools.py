@@ -12,7 +12,8 @@ import pytest
 from strandline.testing.clusters import Cluster, running_cluster
 from tests.oracle.kafka_tools import KafkaTools, ToolResult
 from tests.system.cluster import story
-from tests.system.cluster.story import create, eventually, heal, shown, until_in_sync, write
+from tests.system.cluster.story import create, heal, shown, until_in_sync, write
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 

@@ -29,7 +29,8 @@ from tests.json_shapes import checked_lines
 from tests.oracle.kafka_tools import KafkaTools
 from tests.system.cluster import story
 from tests.system.cluster.controllers import WAIT_SECONDS_MAX, running_controllers
-from tests.system.cluster.story import create, eventually, shown
+from tests.system.cluster.story import create, shown
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 

@@ -22,7 +22,7 @@ from strandline.wire.api.k38_create_delegation_token import CreateDelegationToke
 from tests.compat.acl_brokers import logged_in, settings
 from tests.compat.server import STRANDLINE, compat_target
 from tests.oracle.apache_kafka import QUICK_START, ApacheKafka
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 pytestmark = [
     pytest.mark.oracle,

@@ -11,7 +11,7 @@ import pytest
 from strandline.base.ids import uuid_text
 from tests.oracle.kafka_tools import KafkaTools
 from tests.system.cluster.controllers import WAIT_SECONDS_MAX, Controllers, running_controllers
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.oracle, pytest.mark.xdist_group("apache-kafka")]
 

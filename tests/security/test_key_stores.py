@@ -28,7 +28,7 @@ from strandline.client.sync import Admin
 from strandline.node.development_certificates import make_certificate
 from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import BrokerProcess
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 PASSWORD = "of the store"
 

@@ -21,7 +21,7 @@ from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing import Cluster, cluster
 from tests.properties.effort import IS_SOAK, in_soak
 from tests.security.load import SECONDS_MAX, Load, check_nothing_lost, in_sync
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 KILLS = 50 if IS_SOAK else 3
 

@@ -12,7 +12,7 @@ from strandline.node.development_security import DevelopmentSecurity
 from strandline.testing.clusters import Cluster, ClusterNode, cluster, free_ports
 from tests.properties.effort import IS_SOAK, in_soak
 from tests.security.load import Load, check_nothing_lost, in_sync
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 TOPIC = "orders"
 Change = Callable[[ClusterNode], None]

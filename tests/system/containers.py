@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from strandline.testing.clusters import free_ports
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "container"

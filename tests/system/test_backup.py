@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from strandline.client.sync import Admin, Consumer, Producer, TopicPartition
-from tests.system.cluster.story import eventually
 from tests.system.commands import Command, command
 from tests.system.nodes_of_up import value_of
+from tests.waiting import eventually
 
 TOPIC, GROUP = "orders", "billing"
 PARTITIONS = 3

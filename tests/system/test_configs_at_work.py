@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from strandline.wire.api.k44_incremental_alter_configs import (
 )
 from tests.compat.wire import WireClient
 from tests.system.records import append, count
+from tests.waiting import eventually
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +56,6 @@ def alter(broker: BrokerProcess, kind: int, name: str, key: str, value: str | No
     with WireClient(broker.bootstrap) as client:
         answer = client.call(IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False), 1)
     assert answer.responses[0].error_code == ErrorCode.NONE  # type: ignore[attr-defined]
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def segments(broker: BrokerProcess, topic: str) -> list[Path]:

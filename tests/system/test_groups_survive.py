@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from tests.group_requests import (
     sync,
 )
 from tests.system.commands import command
+from tests.waiting import eventually
 
 LOADING = 14
 
@@ -138,13 +138,6 @@ def coordinator_of(cluster: Cluster, group: str) -> int:
     return -1
 
 
-def wait_until(condition: Callable[[], bool], what: Callable[[], object], seconds: float = 90.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what()
-        time.sleep(0.05)
-
-
 def test_the_death_of_the_coordinator_s_node_loses_no_offset_and_no_record() -> None:
     settings = {"group_min_session_timeout_ms": "1000", "offsets_topic_num_partitions": "1"}
     with running_cluster(nodes=3, **settings) as cluster:
@@ -175,16 +168,16 @@ def test_the_death_of_the_coordinator_s_node_loses_no_offset_and_no_record() -> 
             }
             return sorted(wanted - done)
 
-        wait_until(lambda: not missing(), missing)
+        eventually(lambda: not missing(), 90.0, missing)
         dead = coordinator_of(cluster, "classic")
         assert dead == coordinator_of(cluster, "consumer")
         cluster.node(dead).kill()
         write(60)
-        wait_until(lambda: not missing(), missing)
+        eventually(lambda: not missing(), 90.0, missing)
         assert coordinator_of(cluster, "classic") not in (dead, -1)
         cluster.node(dead).start()
         write(30)
-        wait_until(lambda: not missing(), missing)
+        eventually(lambda: not missing(), 90.0, missing)
         for name, workers in groups.items():
             for worker in workers:
                 worker.end()

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 from strandline.testing import running_cluster
 from strandline.testing.clusters import wait_until
 from tests.system.cli.conftest import Ran
+from tests.waiting import eventually
 
 Run = Callable[..., Ran]
 Json = Callable[..., Any]
@@ -219,8 +220,12 @@ def test_a_replication_factor_is_raised(run: Run, json_of: Json, tmp_path: Path)
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan["proposed"]))
     json_of("reassign", "start", str(file), "-y")
-    (topic,) = json_of("topics", "describe", "safer")["topics"]
-    assert [len(each["in_sync"]) for each in topic["partitions"]] == [3, 3]
+
+    def are_in_sync() -> bool:
+        (topic,) = json_of("topics", "describe", "safer")["topics"]
+        return [len(each["in_sync"]) for each in topic["partitions"]] == [3, 3]
+
+    eventually(are_in_sync)  # each broker hears of it in its own time
 
 
 def test_reassignments_that_cannot_be_are_refused(run: Run, tmp_path: Path) -> None:

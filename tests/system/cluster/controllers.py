@@ -17,7 +17,7 @@ from strandline.wire.api.k55_describe_quorum import DescribeQuorumRequest, Parti
 from strandline.wire.api.k80_add_raft_voter import AddRaftVoterRequest, Listener
 from strandline.wire.api.k81_remove_raft_voter import RemoveRaftVoterRequest
 from tests.compat.wire import WireClient
-from tests.system.cluster.story import eventually
+from tests.waiting import eventually
 
 CLUSTER_ID = uuid_text(b"a dynamic quorum")
 WAIT_SECONDS_MAX = 60.0

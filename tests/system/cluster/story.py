@@ -31,6 +31,7 @@ from strandline.wire.api.k19_create_topics import (
 from strandline.wire.api.k55_describe_quorum import DescribeQuorumRequest, PartitionData, TopicData
 from strandline.wire.record_batch import Record, build_batch
 from tests.compat.wire import WireClient
+from tests.waiting import eventually
 
 NONE = 0
 NOT_LEADER_OR_FOLLOWER = 6
@@ -48,22 +49,6 @@ class Shown:
     epoch: int
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]
-
-
-def eventually(condition: Callable[[], object], seconds: float = 60.0, what: object = "") -> None:
-    """Until it is true; what raised last, or what was false, is in the failure."""
-    deadline = time.monotonic() + seconds
-    while True:
-        error: Exception | None = None
-        try:
-            if condition():
-                return
-        except (OSError, AssertionError, LookupError) as raised:
-            error = raised
-        if time.monotonic() > deadline:
-            told = what() if callable(what) else what
-            raise AssertionError(f"did not come true in {seconds} s {told}") from error
-        time.sleep(0.02)
 
 
 def ask(node: ClusterNode, request: Any, version: int) -> Any:

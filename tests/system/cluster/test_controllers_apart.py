@@ -21,7 +21,6 @@ from tests.system.cluster.story import (
     NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ask,
     create,
-    eventually,
     heal,
     loaded,
     read,
@@ -29,6 +28,7 @@ from tests.system.cluster.story import (
     until_in_sync,
     write,
 )
+from tests.waiting import eventually
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
 

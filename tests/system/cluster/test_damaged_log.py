@@ -9,7 +9,8 @@ from confluent_kafka import ElectionType, TopicPartition
 from strandline.testing.clusters import Cluster, ClusterNode
 from strandline.wire.record_batch import headers_in
 from tests.system.cluster import story
-from tests.system.cluster.story import NONE, create, eventually, read, shown, told, until_in_sync, write
+from tests.system.cluster.story import NONE, create, read, shown, told, until_in_sync, write
+from tests.waiting import eventually
 
 TOPIC = "damaged"
 RECORDS = [f"{n} " + "x" * 1000 for n in range(60)]

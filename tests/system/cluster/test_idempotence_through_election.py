@@ -18,7 +18,8 @@ from strandline.testing.clusters import Cluster, ClusterNode
 from strandline.wire.api.k22_init_producer_id import InitProducerIdRequest
 from tests.system.cluster import story
 from tests.system.cluster.fetching import FETCH_WAIT_S
-from tests.system.cluster.story import NONE, create, eventually, paused, read, shown, until_in_sync, write
+from tests.system.cluster.story import NONE, create, paused, read, shown, until_in_sync, write
+from tests.waiting import eventually
 
 OUT_OF_ORDER_SEQUENCE_NUMBER = 45
 INVALID_PRODUCER_EPOCH = 47

@@ -14,7 +14,6 @@ from tests.system.cluster.story import (
     NONE,
     NOT_LEADER_OR_FOLLOWER,
     create,
-    eventually,
     loaded,
     paused,
     read,
@@ -23,6 +22,7 @@ from tests.system.cluster.story import (
     until_in_sync,
     write,
 )
+from tests.waiting import eventually
 
 SLACK_S = 20.0
 # controller.quorum.fetch.timeout.ms and up to three elections.

@@ -14,7 +14,8 @@ from tests.oracle.fetch import JAVA, KAFKA_JARS
 from tests.oracle.kafka_tools import KafkaTools
 from tests.oracle.require import require
 from tests.system.cluster import story
-from tests.system.cluster.story import NONE, create, eventually, read, shown, until_in_sync, write
+from tests.system.cluster.story import NONE, create, read, shown, until_in_sync, write
+from tests.waiting import eventually
 
 RECORDS = [f"r{n}" for n in range(20)]
 

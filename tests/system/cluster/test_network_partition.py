@@ -9,16 +9,8 @@ import pytest
 from strandline.testing.clusters import Cluster
 from tests.system.cluster import story
 from tests.system.cluster.proxies import Network, cluster_on_a_network
-from tests.system.cluster.story import (
-    NONE,
-    REQUEST_TIMED_OUT,
-    create,
-    eventually,
-    read,
-    shown,
-    until_in_sync,
-    write,
-)
+from tests.system.cluster.story import NONE, REQUEST_TIMED_OUT, create, read, shown, until_in_sync, write
+from tests.waiting import eventually
 
 SETTINGS = {
     "broker.session.timeout.ms": "2000",

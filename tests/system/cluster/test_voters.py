@@ -12,7 +12,8 @@ from strandline.testing.clusters import free_ports
 from strandline.wire.api.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from tests.system.cluster import story
 from tests.system.cluster.controllers import WAIT_SECONDS_MAX, Controllers, running_controllers
-from tests.system.cluster.story import NONE, eventually
+from tests.system.cluster.story import NONE
+from tests.waiting import eventually
 
 INCONSISTENT_CLUSTER_ID, INVALID_REQUEST, REQUEST_TIMED_OUT = 104, 42, 7
 DUPLICATE_VOTER, VOTER_NOT_FOUND = 126, 127
