@@ -4,7 +4,7 @@ A query copies 60,000 payments from one topic into another. When it has written 
 its driver and the JVM are killed with SIGKILL. The query is started again with the same checkpoint, and runs to the
 end. Then the copy is counted twice: as a reader of committed records sees it, and as one that reads everything.
 
-Starts a broker of its own. Needs `pip install 'strandline[spark]'`, and takes about a minute.
+Starts a broker of its own. Needs `pip install '.[spark]'`, and takes about a minute.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Spark with topics and no jars: batch, stream, exactly once. `python examples/spark_tour.py [BOOTSTRAP]`
 
-Starts a broker of its own, or takes the address of any Kafka cluster. Needs `pip install 'strandline[spark]'`.
+Starts a broker of its own, or takes the address of any Kafka cluster. Needs `pip install '.[spark]'`.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class PageRun:
 def _checked_install(line: str) -> str:
     """Checks that `pip install` names what there is; nothing is installed."""
     optional = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extras in re.findall(r"strandline\[([^\]]*)\]", line):
+    for extras in re.findall(r"(?:strandline|\.)\[([^\]]*)\]", line):
         missing = set(extras.split(",")) - set(optional)
         assert not missing, f"{line}: there is no extra {', '.join(sorted(missing))}"
     return f"true {line.partition('#')[0]}"

@@ -53,7 +53,7 @@ def test_a_page_whose_snippet_fails_fails(tmp_path: Path) -> None:
         "```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n",
         "```console\n$ echo one\ntwo\n```\n",
         "```console\n$ exit 3\n```\n",
-        "```sh\npip install 'strandline[nothing]'\n```\n",
+        "```sh\npip install '.[nothing]'\n```\n",
         "```json\n{\n```\n",
         "```\nno language\n```\n",
     ):
