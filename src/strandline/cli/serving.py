@@ -39,6 +39,11 @@ _PORT_IN_USE = (
     "; stop the process there, or choose another port (`up` has --port, and --port 0 takes a free one)"
 )
 
+_METRICS_PORT_IN_USE = (
+    f"; stop the process there, or choose another port for /metrics (`up` has --metrics-port, a server's file "
+    f"{METRICS_PORT}; 0 takes a free one)"
+)
+
 
 def up(options: argparse.Namespace) -> int:
     try:
@@ -208,5 +213,8 @@ def reason(error: OSError) -> str:
     if error.strerror is None:
         return str(error)
     if error.errno == errno.EADDRINUSE:
-        return error.strerror + _PORT_IN_USE
+        from strandline.node.metrics_server import MetricsPortInUse
+
+        is_metrics = isinstance(error, MetricsPortInUse)
+        return error.strerror + (_METRICS_PORT_IN_USE if is_metrics else _PORT_IN_USE)
     return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,10 @@ _PATHS = "/metrics, /healthz, /readyz and /v3/kafka"
 _STARTING = "the node is starting"
 
 
+class MetricsPortInUse(OSError):
+    """The port for /metrics is taken; the text has its address."""
+
+
 class MetricsServer:
     """Serves a node's metrics. It listens before the node is ready, so that everybody can see why it is not."""
 
@@ -34,7 +39,12 @@ class MetricsServer:
         )
 
     async def listen(self, host: str, port: int) -> None:
-        await self._http.listen(host, port)
+        try:
+            await self._http.listen(host, port)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise MetricsPortInUse(error.errno, error.strerror) from error
+            raise
         self._process.start()
 
     @property

@@ -137,11 +137,15 @@ class BrokerProcess(BlockingCalls):
         if status is None:
             return ""
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        last = "\n".join(self.log_text.splitlines()[-LAST_LINES:]) or "(nothing)"
+        last = self._last_lines or "(nothing)"
         return (
             f"{self.label} (process {self.pid}) {how}, though no test had stopped or killed it through its fixture; "
             f"the last lines of its log:\n{last}"
         )
+
+    @property
+    def _last_lines(self) -> str:
+        return "\n".join(self.log_text.splitlines()[-LAST_LINES:])
 
     @property
     def is_running(self) -> bool:
@@ -217,7 +221,7 @@ class BrokerProcess(BlockingCalls):
         if not line.startswith("ready"):
             was_slow = self._process.wait(STOP_SECONDS_MAX) == -signal.SIGKILL
             why = f"was not ready within {READY_SECONDS_MAX} s" if was_slow else "did not start"
-            raise RuntimeError(f"the broker {why}:\n{self.log_text}")
+            raise RuntimeError(f"the broker {why}:\n{self._last_lines}")
         told = dict(each.partition("=")[::2] for each in line.split()[1:])
         self.is_ready = True
         self.bootstrap = told["bootstrap.servers"]

@@ -9,11 +9,15 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 NAME: Final = ".control"
 _LINE_BYTES_MAX: Final = 4096
+# The largest text of an error. Its end is kept, because the last lines of a log say why a node did not start.
+_ERROR_CHARACTERS_MAX: Final = 8192
+_CONNECT_S: Final = 10.0
 # A socket's path may have about a hundred characters. A path through a descriptor of its directory is always short
 # enough.
 _PATH_BYTES_MAX: Final = 100
@@ -61,16 +65,21 @@ class ControlServer:
 
     def _respond(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rwb") as stream:
+            line = stream.readline(_LINE_BYTES_MAX)
+            if not line:  # a client that only looked whether somebody listens
+                return
             try:
-                request = json.loads(stream.readline(_LINE_BYTES_MAX))
+                request = json.loads(line)
                 action = self._actions[request["action"]]
                 with self._lock:  # one request after the other
                     action(int(request["node"]))
                 response: dict[str, Any] = {"done": True}
             except Exception as error:
                 # The client is told about any error, and the cluster goes on.
-                response = {"error": f"{error}" or type(error).__name__}
-            stream.write(json.dumps(response).encode() + b"\n")
+                response = {"error": (f"{error}" or type(error).__name__)[-_ERROR_CHARACTERS_MAX:]}
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client has ended meanwhile
+                stream.write(json.dumps(response).encode() + b"\n")
+                stream.flush()
 
 
 def ask(home: Path, action: str, node: int, timeout_s: float) -> None:
@@ -83,15 +92,32 @@ def ask(home: Path, action: str, node: int, timeout_s: float) -> None:
                 connection.connect(path)
         except OSError as error:
             raise NoControlError(f"no `strandline up --nodes` runs in {home}") from error
-        connection.sendall(json.dumps({"action": action, "node": node}).encode() + b"\n")
         try:
+            connection.sendall(json.dumps({"action": action, "node": node}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 line = stream.readline(_LINE_BYTES_MAX * 16)
         except TimeoutError as error:
             raise RuntimeError(f"node {node}: `up` did not finish it within {timeout_s:g} s") from error
-    response = json.loads(line) if line else {"error": "`up` ended before it was done"}
+        except (BrokenPipeError, ConnectionResetError):
+            line = b""
+    # A line without its end was cut short by the death of `up`.
+    response = json.loads(line) if line.endswith(b"\n") else {"error": "`up` ended before it was done"}
     if "error" in response:
         raise RuntimeError(response["error"])
+
+
+def is_there(home: Path) -> bool:
+    """True if an `up` runs in a directory and is not stopping."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_CONNECT_S)
+        try:
+            with _ShortPath(home) as path:
+                connection.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except (TimeoutError, BlockingIOError):  # it is paused, or busy
+            return True
+    return True
 
 
 class _ShortPath:

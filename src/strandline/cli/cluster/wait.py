@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -70,21 +71,26 @@ async def _connect(admin: Admin, timeout_s: float) -> None:
 
 
 async def wait_until_whole(
-    admin: Admin, timeout_s: float, progress: Progress, before_restart_of: int | None = None
+    admin: Admin,
+    timeout_s: float,
+    progress: Progress,
+    before_restart_of: int | None = None,
+    look_s_max: float = math.inf,
 ) -> Health:
     """Checks the cluster until all replicas are in sync or the time is over, and returns the last result. Raises
-    KafkaError if there was none."""
+    KafkaError if there was none. A request that takes longer than `look_s_max` is made again."""
     from strandline.client.errors import KafkaError
 
     deadline = time.monotonic() + timeout_s
     while True:
         left_s = deadline - time.monotonic()
         try:
-            health = await look(admin, before_restart_of, max(left_s, 1.0))
+            health = await look(admin, before_restart_of, max(min(left_s, look_s_max), 1.0))
         except KafkaError as error:
             # A topic may be deleted between two requests, and a broker that is being restarted does not respond.
             if not error.retriable or left_s <= 0:
                 raise
+            progress.say(f"the cluster does not respond: {error}")
         else:
             if health.is_whole or left_s <= 0:
                 return health
