@@ -54,12 +54,12 @@ class ClusterWords(LabBase):
             self.stage.cut(one, each)
 
     def silence(self, node: int, client: str) -> None:
-        """Responses of the node do not reach the client; its requests still arrive."""
+        """Cuts the way of responses from the node to the client; the client's requests still arrive."""
         self._say(STEP, f"responses of {self._named(node)} do not reach the {client} any more")
         self.stage.cut_one_way(node, client)
 
     def cut_one_way(self, source: int, target: int) -> None:
-        """Messages of one node to another do not arrive until the link works again; it hears the other."""
+        """Cuts the way from one node to another until the link is healed; the other direction works."""
         self._say(STEP, f"what {self._named(source)} sends to {target} does not arrive")
         self.stage.cut_one_way(source, target)
 

@@ -92,7 +92,7 @@ class ProducerDiary(ABC):
         return set(self.sent) - set(self.acknowledged) - set(self.aborted) - set(self.failed)
 
     async def settle(self) -> None:
-        """Returns when it is told of each record."""
+        """Returns when the producer was told of each record."""
         while not self.is_settled:
             self._result.clear()
             await self._result.wait()
@@ -146,7 +146,7 @@ class ConsumerDiary(ABC):
         await self._end_polling()
 
     async def leave(self) -> None:
-        """Closes it as an application does that ends in good order."""
+        """Closes the consumer, as an application does that ends in good order."""
         await self._end_polling()
         await self._leave()
         self.assigned = set()

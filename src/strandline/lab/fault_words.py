@@ -25,7 +25,7 @@ class LabFault:
         return bool(self.status["fired"])
 
     def release(self) -> None:
-        """Requests at a barrier go on."""
+        """Lets the requests at a barrier go on."""
         self._stage.control(self._node, {"do": "release", "id": self._id})
 
 

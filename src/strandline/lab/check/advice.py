@@ -43,7 +43,7 @@ class Advice:
 def advice_on(
     failure: Failure, found: tuple[Finding, ...], settings: CheckedSettings, play: Play
 ) -> tuple[Advice, ...]:
-    """For each finding that is worth it: the smallest change that was seen to help, or words where none does."""
+    """Returns, for each finding that needs advice, the smallest change that helped in a play, or a sentence."""
     is_refused = any(each.kind == kinds.REFUSES for each in found)
     return tuple(
         advice
@@ -104,7 +104,7 @@ def _said(changes: Changes, settings: CheckedSettings) -> str:
 
 
 def _candidates(kind: str, settings: CheckedSettings) -> Iterator[Changes]:
-    """Changes that could help, the least first."""
+    """Returns changes that could help, the smallest first."""
     factor = settings.replication_factor
     durable = {"acks": "all", "enable.idempotence": "true"}
     if "retries" in settings.producer:

@@ -121,7 +121,7 @@ def scenario_of(failure: Failure, settings: CheckedSettings, seed: int = 0) -> L
 
 
 def findings(failure: Failure, outcome: Outcome, figures: Mapping[str, float]) -> tuple[Finding, ...]:
-    """From the outcome of a run."""
+    """Returns the findings from the outcome of a run."""
     counted = [
         (LOSES, outcome.lost),
         (DUPLICATES, outcome.duplicated),

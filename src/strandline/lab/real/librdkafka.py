@@ -1,4 +1,4 @@
-"""A producer or consumer of librdkafka: `python -m strandline.lab.outside.librdkafka ROLE TOPIC KEY=VALUE…`."""
+"""A producer or consumer of librdkafka: `python -m strandline.lab.real.librdkafka ROLE TOPIC KEY=VALUE…`."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class RealStage:
     # Nodes
 
     def kill(self, node: int) -> None:
-        """Does not wait for its end: two nodes that are killed one after the other die at the same moment."""
+        """Kills the node without waiting for its end, so that two nodes killed in turn die at the same moment."""
         os.kill(self._cluster.node(node).pid, signal.SIGKILL)
         self._killed.add(node)
         self._paused.discard(node)

@@ -138,7 +138,7 @@ class Copier:
 
     @property
     def partitions(self) -> Mapping[TopicPartition, CopiedPartition]:
-        """By partition of the source."""
+        """The partitions that are copied, by partition of the source."""
         return self._partitions
 
     def add(self, partition: CopiedPartition) -> None:
