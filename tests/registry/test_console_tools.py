@@ -6,6 +6,7 @@ import json
 import warnings
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -164,8 +165,23 @@ def test_values_that_do_not_fit_and_bytes_that_do_not_decode_are_errors(
     send(strandline_broker, subject, b"plain")
     send(strandline_broker, subject, b"\0\0\x0f\0\0unknown")
     send(strandline_broker, subject, None)
+    number = Request(
+        f"{strandline_registry.url}/subjects/{subject}-number/versions",
+        json.dumps({"schema": '"long"'}).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urlopen(number) as response:
+        framed = b"\0" + json.load(response)["id"].to_bytes(4, "big")
+    send(strandline_broker, subject, framed)
+    send(strandline_broker, subject, framed + b"\x12")  # decoded, though the one before it was not
     lines, said = printed(subject)
-    assert [line for line in lines if line.startswith("{")] == ['{"id": 1}', '{"id": 1}', '{"id": 3}']
+    assert [line for line in lines if line.startswith("{")] == [
+        '{"id": 1}',
+        '{"id": 1}',
+        '{"id": 3}',
+    ]
+    assert "9" in lines
+    assert "its bytes end too early" in said
     assert "plain" in lines
     assert "the registry has no schema id 983040" in said
 

@@ -137,11 +137,12 @@ async def with_admin(options: argparse.Namespace, work: Work, subjects: Sequence
 
 def run(options: argparse.Namespace, work: Work, *subjects: str) -> int:
     """Runs a command that asks a cluster: `subjects` name the admin calls that it uses ("topics", "groups", …)."""
-    return run_async(lambda: with_admin(options, work, subjects))
+    return run_async(lambda: with_admin(options, work, subjects), options)
 
 
-def run_async(main: Callable[[], Awaitable[int]]) -> int:
-    """Runs a coroutine to its end, and reports an error of the client in a sentence."""
+def run_async(main: Callable[[], Awaitable[int]], options: argparse.Namespace | None = None) -> int:
+    """Runs a coroutine to its end, and reports an error of the client in a sentence. With the options of the command
+    the sentence names the operation that the user lacks."""
     import asyncio
     import logging
 
@@ -156,5 +157,9 @@ def run_async(main: Callable[[], Awaitable[int]]) -> int:
     try:
         return asyncio.run(work())
     except KafkaError as error:
+        if options is not None:
+            from strandline.cli.permissions import name_missing_operation
+
+            name_missing_operation(options, error)
         say_error(error)
         return exit_code_of(error)

@@ -72,7 +72,16 @@ def _why(value: Any, schema: Any, error: Exception) -> str:
         return "; ".join(map(_mistake, found.errors))
     except Exception:  # the value cannot be validated at all: the writer's error is the best there is
         pass
-    return f"{type(error).__name__}: {error}"
+    return _text_of(error)
+
+
+def _text_of(error: Exception) -> str:
+    """Returns why reading or writing failed; many of fastavro's errors have no text, or one that says little alone."""
+    if isinstance(error, EOFError):
+        return "its bytes end too early"
+    if isinstance(error, UnicodeDecodeError):
+        return "a string is not UTF-8"
+    return str(error) or f"fastavro raised {type(error).__name__}"
 
 
 def _mistake(error: Any) -> str:
@@ -97,9 +106,7 @@ def avro_decoder(writer: Any, reader: Any, name: str) -> Decode:
         except SchemaResolutionError as error:
             raise UnusableSchema(f"{name} cannot be read with the reader's schema: {error}") from error
         except Exception as error:  # fastavro raises whatever Python does with the bytes
-            raise UndecodableValue(
-                f"the value is not Avro of {name}: {type(error).__name__}: {error}"
-            ) from error
+            raise UndecodableValue(f"the value is not Avro of {name}: {_text_of(error)}") from error
         if source.tell() != len(data):
             raise UndecodableValue(
                 f"the value is not Avro of {name}: {len(data) - source.tell()} bytes are left after it"

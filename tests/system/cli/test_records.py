@@ -187,5 +187,8 @@ def test_dead_letters_are_listed_shown_and_put_back(run: Run, json_of: Json) -> 
     assert json_of("dlq", "redrive", "failing")["letters"][0]["to"] == "failing"
     assert run("consume", "failing", "--exit").out == "v\n"
     assert json_of("dlq", "list")["topics"][0]["waiting"] == 0
+    run("produce", "failing.dlq", stdin=b"put there by hand\n")
+    assert json_of("dlq", "redrive", "failing")["letters"][0]["to"] == "failing"  # and not failing.dlq again
+    assert json_of("dlq", "list")["topics"][0]["waiting"] == 0
     for action in ("show", "redrive"):
         assert run("dlq", action, "nowhere").code == 4

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from strandline.cli.failures import not_found
+from strandline.cli.permissions import check_group_is_visible
 
 if TYPE_CHECKING:
     from strandline.client.admin.groups import GroupAdmin, GroupListing
@@ -21,6 +22,7 @@ async def matching_groups(admin: GroupAdmin, patterns: Iterable[str]) -> list[Gr
     for pattern in wanted:
         matches = [name for name in listed if name == pattern or fnmatchcase(name, pattern)]
         if not matches:
+            await check_group_is_visible(admin, pattern)
             raise not_found(_unknown(pattern, list(listed)))
         found.update((name, listed[name]) for name in matches)
     return list(found.values()) if wanted else list(listed.values())

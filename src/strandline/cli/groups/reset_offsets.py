@@ -17,6 +17,7 @@ from strandline.cli.groups.scope import add_scope, partitions_in_scope
 from strandline.cli.output.confirm import add_yes, confirmed
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of, show, table
+from strandline.cli.permissions import check_group_is_visible
 
 if TYPE_CHECKING:
     from strandline.base.ids import TopicPartition
@@ -100,6 +101,7 @@ async def _reset(admin: Admin, options: argparse.Namespace) -> int:
         after = await _clamped(admin, wanted)
     else:
         if not options.topic and not committed:
+            await check_group_is_visible(admin, options.group)
             raise not_found(f"there is no group {options.group} with offsets; name its topics with --topic")
         partitions = await partitions_in_scope(admin, options, list(committed))
         after = await _new_offsets(admin, options, partitions, committed)

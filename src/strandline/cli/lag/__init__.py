@@ -17,6 +17,7 @@ from strandline.cli.connection import CONNECT_SECONDS_MAX, add_connection, setti
 from strandline.cli.exit_codes import FAILED, NOT_FOUND
 from strandline.cli.failures import exit_code_of, say_error
 from strandline.cli.output.document import add_json
+from strandline.cli.permissions import name_missing_operation
 
 if TYPE_CHECKING:
     from strandline.client.sync import Admin
@@ -143,11 +144,25 @@ def call(options: argparse.Namespace) -> int:
         with Admin(settings) as admin:
             return _look_on(admin, watch, options)
     except KafkaError as error:
+        name_missing_operation(options, error)
         say_error(error)
         return exit_code_of(error)
     except ValueError as error:
         say_error(error)
         return FAILED
+
+
+def _check_visible(admin: Admin, groups: list[str]) -> None:
+    """Raises AuthorizationError if the user may not know whether one of these groups exists."""
+    from strandline.client.errors import AuthorizationError, KafkaError
+
+    for group in groups:
+        try:
+            admin.describe_groups([group])
+        except AuthorizationError:
+            raise
+        except KafkaError:
+            continue  # the caller says that there is no such group
 
 
 def _look_on(admin: Admin, watch: Any, options: argparse.Namespace) -> int:
@@ -164,6 +179,7 @@ def _look_on(admin: Admin, watch: Any, options: argparse.Namespace) -> int:
             print(f"strandline: {error}", file=sys.stderr)  # a broker may be back at the next measurement
         else:
             if not options.watch and (absent := sorted(set(options.groups) - set(found))):
+                _check_visible(admin, absent)
                 print(f"strandline: there is no group {', '.join(absent)}", file=sys.stderr)
                 return NOT_FOUND
             report = watch.look(found, int(time.time() * 1000))

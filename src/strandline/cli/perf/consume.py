@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    return run_async(lambda: _consume(options))
+    return run_async(lambda: _consume(options), options)
 
 
 async def _consume(options: argparse.Namespace) -> int:

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    return run_async(lambda: _produce(options))
+    return run_async(lambda: _produce(options), options)
 
 
 async def _produce(options: argparse.Namespace) -> int:

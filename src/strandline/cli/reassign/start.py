@@ -14,6 +14,7 @@ from strandline.cli.failures import not_found
 from strandline.cli.output.confirm import add_yes, confirmed
 from strandline.cli.output.document import add_json, print_json
 from strandline.cli.output.text import count_of, note
+from strandline.cli.permissions import check_topic_is_visible
 from strandline.cli.reassign import files
 from strandline.cli.reassign.throttles import remove_throttles, set_throttles
 from strandline.cli.reassign.watching import wait_until_done
@@ -67,6 +68,7 @@ async def _replicas_of(
         if not missing:
             break
         if not looks_left:
+            await check_topic_is_visible(admin, missing[0].topic)
             raise not_found(f"there is no partition {missing[0]}")
         await asyncio.sleep(_LOOK_AGAIN_S)
     return {each: tuple(known[each.topic].partitions[each.partition].replicas) for each in wanted}

@@ -126,7 +126,7 @@ def call(options: argparse.Namespace) -> int:
     options.render = renderer_of(options)
     try:
         options.reader = _schema_reader(options)
-        return run_async(lambda: _consume(options))
+        return run_async(lambda: _consume(options), options)
     except Refused as error:
         raise CommandError(str(error), error.code) from None
 

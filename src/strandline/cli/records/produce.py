@@ -132,7 +132,7 @@ def call(options: argparse.Namespace) -> int:
     options.encode = _encoder(options)
     if sys.stdin.isatty() and not options.file and not options.tombstone:
         note("Each line is a record; Ctrl-D ends.")
-    return run_async(lambda: _produce(options))
+    return run_async(lambda: _produce(options), options)
 
 
 def _encoder(options: argparse.Namespace) -> Callable[[bytes], bytes] | None:

@@ -53,7 +53,6 @@ class SchemaReader:
             try:
                 return decode(data, 0 if in_header is not None else frame.size)
             except SerdeError as error:
-                self._decoders[key] = None
                 place = f"{record.topic}-{record.partition} offset {record.offset}"
                 say_error(f"{place} does not decode with {frame.name}: {error}")
         return data

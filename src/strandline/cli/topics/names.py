@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from strandline.cli.failures import not_found
+from strandline.cli.permissions import check_topic_is_visible
 
 if TYPE_CHECKING:
     from strandline.client.admin.topics import TopicAdmin
@@ -26,6 +27,7 @@ async def matching_topics(
             continue
         matches = [name for name in listed if fnmatchcase(name, pattern) and name not in internal]
         if not matches:
+            await check_topic_is_visible(admin, pattern)
             raise not_found(_unknown(pattern, listed))
         found.update(dict.fromkeys(matches))
     return list(found)

@@ -137,7 +137,8 @@ class AccessAdmin(AdminBase):
             pairs = zip(created, response.results, strict=True)
             results_or_raise(
                 {
-                    acl: error_from(each.error_code, each.error_message, str(acl)) or True
+                    acl: error_from(each.error_code, each.error_message, f"an ACL for {acl.principal}")
+                    or True
                     for acl, each in pairs
                 }
             )
@@ -237,7 +238,9 @@ class AccessAdmin(AdminBase):
             results: dict[QuotaEntity, bool | KafkaError] = {}
             for entry in response.entries:
                 entity = tuple((part.entity_type, part.entity_name) for part in entry.entity)
-                results[entity] = error_from(entry.error_code, entry.error_message, str(entity)) or True
+                results[entity] = (
+                    error_from(entry.error_code, entry.error_message, _quota_text(entity)) or True
+                )
             results_or_raise(results)
 
         await self._retry(once, deadline)
@@ -288,3 +291,9 @@ class AccessAdmin(AdminBase):
             )
 
         await self._retry(once, deadline)
+
+
+def _quota_text(entity: QuotaEntity) -> str:
+    return "quotas of " + ", ".join(
+        f"{kind} {name}" if name is not None else f"the default {kind}" for kind, name in entity
+    )

@@ -262,8 +262,10 @@ class AdminBase:
         """Returns the partitions by the node that leads them; raises if one is unknown or has no leader."""
         by_leader: dict[int, list[TopicPartition]] = {}
         cluster = self._cluster
-        for where in partitions:
-            where = TopicPartition(*where)
+        requested = [TopicPartition(*each) for each in partitions]
+        for name in {each.topic for each in requested}:
+            cluster.add_topic(name)  # all before the first wait: one request then gets the metadata of all
+        for where in requested:
             info = await cluster.topic(where.topic, deadline)
             if not 0 <= where.partition < len(info.partitions):
                 raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {where}")

@@ -317,7 +317,10 @@ class ClusterAdmin(AdminBase):
 
     async def _partitions_of(self, topics: Iterable[str], deadline: float) -> dict[str, tuple[int, ...]]:
         results = {}
-        for name in topics:
+        names = list(topics)
+        for name in names:
+            self._cluster.add_topic(name)  # all before the first wait: one request gets the metadata of all
+        for name in names:
             info = await self._cluster.topic(name, deadline)
             results[name] = tuple(range(len(info.partitions)))
         return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -12,7 +13,7 @@ from strandline.base.ids import TopicPartition
 from strandline.client.admin.calls import check
 from strandline.client.admin.groups import GroupAdmin, GroupDescription, classic_group, consumer_group
 from strandline.client.admin.topics import TopicAdmin
-from strandline.client.errors import KafkaError, UnsupportedVersionError
+from strandline.client.errors import InvalidTopicError, KafkaError, UnsupportedVersionError
 from strandline.wire.api.k02_list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -159,7 +160,11 @@ class LagAdmin(GroupAdmin, TopicAdmin):
     async def _ends(self, partitions: set[TopicPartition], deadline: float) -> dict[TopicPartition, int]:
         """Returns the ends of the partitions whose leaders respond. A topic that is gone has none."""
         by_leader: dict[int, dict[str, list[int]]] = {}
-        for topic in sorted({each.topic for each in partitions}):
+        names = sorted({each.topic for each in partitions})
+        for topic in names:  # all before the first wait: one request gets the metadata of all
+            with suppress(InvalidTopicError):  # raised again below
+                self._cluster.add_topic(topic)
+        for topic in names:
             try:
                 info = await self._cluster.topic(topic, deadline)
             except KafkaError as error:

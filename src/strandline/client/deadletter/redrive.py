@@ -64,6 +64,12 @@ async def redrive(
     """
     source = dead_letter_topic(topic)
     done: list[Redriven] = []
+
+    def put_of(record: ConsumerRecord) -> Output:
+        # A record without the headers of a dead letter does not name its origin; its own place is this source.
+        target = topic if to is None and origin_of(record).topic == source else to
+        return redriven(record, target)
+
     own = {"transactional.id": transactional_id} if transactional_id else {}
     async with (
         Consumer(
@@ -93,8 +99,8 @@ async def redrive(
                 records = await consumer.poll(_POLL_SECONDS, max_records=left)
                 letters = [record for record in records if record.offset < ends[where]]
                 if not is_dry_run:
-                    await _put_back(consumer, producer, where, letters, to, transactional_id is not None)
-                done += [_redriven_letter(record, redriven(record, to)) for record in letters]
+                    await _put_back(consumer, producer, where, letters, put_of, transactional_id is not None)
+                done += [_redriven_letter(record, put_of(record)) for record in letters]
                 on_progress(len(done))
     return done
 
@@ -104,7 +110,7 @@ async def _put_back(
     producer: Producer,
     where: TopicPartition,
     letters: list[ConsumerRecord],
-    to: str | None,
+    put_of: Callable[[ConsumerRecord], Output],
     is_transactional: bool,
 ) -> None:
     if not letters:
@@ -114,7 +120,7 @@ async def _put_back(
         producer.begin_transaction()
     promises = []
     for record in letters:
-        each = redriven(record, to)
+        each = put_of(record)
         promises.append(await producer.send(each.topic, each.value, each.key, headers=each.headers))
     for promise in promises:
         await promise

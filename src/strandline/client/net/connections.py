@@ -342,7 +342,10 @@ class NodeConnection:
         try:
             response = await within(self._request_seconds, channel.request(API_VERSIONS_REQUEST, version))
         except ChannelClosed as error:
-            raise ConnectionFailedError(None, str(error)) from error
+            why = str(error)
+            if self._security.tls is None:
+                why += ": is the port one that speaks TLS? Then set security.protocol to SSL or SASL_SSL"
+            raise ConnectionFailedError(None, why) from error
         return cast(ApiVersionsResponse, response)
 
     def _lost(self, channel: Channel) -> None:
