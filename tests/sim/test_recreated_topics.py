@@ -83,6 +83,29 @@ def test_seek_after_the_topic_was_created_again_is_kept() -> None:
     simulated(scenario)
 
 
+def test_seek_of_a_client_that_has_not_heard_of_the_new_topic_is_kept() -> None:
+    """Readers of ranges keep their client and assign it partitions now and then, as Spark's tasks do."""
+
+    async def scenario(world: World, node: SimulatedNode) -> None:
+        await fill(world, 3)
+        reader = await consumer(world, allow_auto_create_topics=False)
+        reader.assign([HERE])
+        seen: list[ConsumerRecord] = []
+        while len(seen) < 3:
+            seen += await reader.poll(0.3)
+        await reader.unsubscribe()
+        await recreate(world)
+        await fill(world, 5)
+        reader.assign([HERE])
+        reader.seek(HERE, 2)
+        while len(seen) < 6:
+            seen += await reader.poll(0.3)
+        assert values(seen[3:]) == [2, 3, 4]
+        await reader.close()
+
+    simulated(scenario)
+
+
 @PROTOCOLS
 def test_offsets_of_the_former_topic_are_not_committed_for_the_new_one(protocol: str) -> None:
     """Another number of partitions makes the group rebalance, and members commit before they give partitions up."""

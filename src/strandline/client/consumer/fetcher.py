@@ -214,7 +214,6 @@ class Fetcher:
         if topic is None or topic.topic_id == ZERO_UUID:
             return True
         if state.topic_id in (topic.topic_id, ZERO_UUID):
-            state.topic_id = topic.topic_id
             return True
         logger.info(
             "topic %s was created again: the position of %s is reset", topic.name, state.topic_partition
@@ -391,6 +390,7 @@ class Fetcher:
                     self._subscription.request_validation(fetch.state)
                     has_progress = True
                 else:
+                    fetch.state.topic_id = topic.topic_id  # the broker's word: the metadata may be old
                     has_progress |= self._handle_records(fetch, data)
         if has_progress:
             self._wake()
